@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from pathlib import Path
 
@@ -26,3 +27,9 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("no reference data beside this checkout")
     return SHARED
+
+
+def pytest_collection_finish() -> None:
+    """Leave the thousands of collected tests out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()

@@ -391,6 +391,7 @@ def test_an_interrupt_is_one_line(
     assert "interrupted" in refused(monkeypatch, capsys, 130, "branches", str(model))
 
 
+@pytest.mark.thorough
 def test_a_reader_that_has_gone_is_no_error(model: Path) -> None:
     command = [sys.executable, "-m", "onchip.cli", "branches", str(model), "--map", "--json"]
     ours, theirs = os.pipe()

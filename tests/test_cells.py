@@ -37,6 +37,7 @@ def test_plain_names_stay_as_they_are(name: str) -> None:
     assert original(f"'{name}") == f"'{name}"
 
 
+@pytest.mark.thorough
 @given(st.lists(NAMES, unique=True, min_size=1, max_size=5))
 def test_pack_reads_back_the_names_that_it_wrote(names: list[str]) -> None:
     import tempfile

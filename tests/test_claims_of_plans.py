@@ -83,6 +83,7 @@ def test_an_edit_of_the_problem_breaks_the_claim(made: Plan, edit: Any) -> None:
     assert standing(forged) == "claimed"
 
 
+@pytest.mark.thorough
 def test_an_edited_file_is_refused_by_check_and_report(
     made: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

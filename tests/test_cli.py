@@ -223,6 +223,7 @@ def test_a_wrong_option_in_python_is_refused_by_name(option: dict[str, object], 
         onchip_package.plan(str(model), budget="MR", **option)
 
 
+@pytest.mark.thorough
 def test_a_reader_that_leaves_early_is_no_error(model: Path) -> None:
     command = [sys.executable, "-m", "onchip.cli", "plan", str(model), "--budget", "MR", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:

@@ -49,6 +49,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(case=cases(max_operators=6))
 def test_rows_are_certified_and_none_beats_the_bound(case: Case) -> None:
@@ -114,6 +115,7 @@ def test_all_planners_stand_side_by_side_and_none_goes_below_the_limit() -> None
     assert made["exact"].dram_bytes == made.limit_bytes
 
 
+@pytest.mark.thorough
 def test_where_operators_do_not_fit_whole_the_others_still_have_their_rows() -> None:
     made = onchip.compare("zoo:squeezenet1_0", budget="128KiB", schemes="tflm")
     assert made["exact"].status == made["tflm"].status == "does not fit"

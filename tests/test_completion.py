@@ -74,6 +74,7 @@ def test_any_cut_of_a_line_is_mended_or_left(words: list[str], at: int) -> None:
     assert line == before or line[complete.PREFIX].endswith(":")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_shells_script_is_shown_and_installed(shell: str, tmp_path: Path) -> None:
     environment = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}

@@ -90,6 +90,7 @@ def test_claims_of_a_schedule_are_bound_to_it(
     assert onchip(monkeypatch, "check", path) == 0
 
 
+@pytest.mark.thorough
 def test_schedules_are_told_from_plans_and_from_anything_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,6 +115,7 @@ def test_schedules_are_told_from_plans_and_from_anything_else(
     assert not is_schedule(tmp_path / "missing.json")
 
 
+@pytest.mark.thorough
 def test_report_shows_any_schedule_and_writes_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,6 +269,7 @@ def test_a_profile_of_ones_own_takes_the_place_of_the_papers(
         assert [net["name"] for net in data["networks"]] == ["googlenet", "googlenet #2"]
 
 
+@pytest.mark.thorough
 def test_every_refusal_is_a_line_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

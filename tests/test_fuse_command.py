@@ -174,6 +174,7 @@ def test_what_no_machine_runs_has_figures_and_no_plan(
     assert made["why_not_executable"]
 
 
+@pytest.mark.thorough
 @certified
 def test_a_tflite_plan_is_proved_and_says_that_run_cannot_take_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -244,7 +244,7 @@ def test_a_compiler_that_is_killed_leaves_nothing(number: int, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("command", COMMANDS)
 def test_signals_at_random_moments_leave_nothing(
     command: str, seed: int, given: Path, tmp_path: Path
@@ -286,6 +286,7 @@ def test_limits_stay_with_the_searches_in_somebodys_own_process() -> None:
     assert guard.left(3.0) == 3.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "call",
     [

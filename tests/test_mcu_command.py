@@ -105,9 +105,10 @@ def test_the_public_networks_run_in_little_ram(
     name: str, shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = shared / "models" / f"{name}.tflite"
-    assert onchip(monkeypatch, "mcu", str(model), "--board", "disco-f407vg", "--run", "--json") == 0
+    run = ("--run",) if name == "kws_ref_model" else ()  # the others: microcontroller/test_real_networks.py
+    assert onchip(monkeypatch, "mcu", str(model), "--board", "disco-f407vg", *run, "--json") == 0
     made = json.loads(capsys.readouterr().out)
-    assert made["run"]["match"]
+    assert not run or made["run"]["match"]
     assert made["ram_bytes"] <= REAL[name]
 
 
@@ -132,6 +133,7 @@ def test_points_of_the_front_run_in_the_bytes_that_they_promise(
     assert 0 <= statics <= 64
 
 
+@pytest.mark.thorough
 def test_without_a_compiler_the_plan_s_figures_are_printed(
     no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +143,7 @@ def test_without_a_compiler_the_plan_s_figures_are_printed(
     assert made["ram_bytes"] == made["arena_bytes"]
 
 
+@pytest.mark.thorough
 def test_a_run_without_a_compiler_is_one_line(
     no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,6 +209,7 @@ def test_the_front_is_a_curve_and_a_point_of_it_a_plan(
     assert json.loads(capsys.readouterr().out)["arena_bytes"] == taken["arena_bytes"]
 
 
+@pytest.mark.thorough
 def test_a_front_refuses_what_it_cannot_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -324,6 +328,7 @@ def test_a_plan_in_rings_says_in_python_what_runs_it(no_tools: None) -> None:
         made.plan.run()
 
 
+@pytest.mark.thorough
 def test_the_verb_is_a_function(no_tools: None) -> None:
     made = onchip_package.mcu("made:ad01")
     assert made.fits

@@ -95,6 +95,7 @@ def test_what_stays_on_chip_counts(seed: int) -> None:
     assert no.value.at_least
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(seeds)
 def test_fused_and_joint(seed: int) -> None:

@@ -20,10 +20,13 @@ from onchip.plans import (
     Group,
     Instruction,
     Join,
+    Leaf,
     Load,
+    Loop,
     MemoryUse,
     Move,
     Moved,
+    Nest,
     PinnedTensor,
     PinnedWeights,
     Plan,
@@ -90,7 +93,21 @@ keywords = st.sampled_from((
     "fetched",
 ))  # fmt: skip
 members = st.lists(hostile_names | keywords, max_size=3, unique=True).map(tuple)
+nest_words = hostile_names | st.sampled_from(("for", "run", "end", "keep", "over", "slices", "nest", "x:1"))
+nest_axes = st.lists(st.tuples(nest_words, numbers), max_size=3, unique_by=lambda row: row[0]).map(tuple)
+nest_leaves = st.builds(
+    Leaf, nest_words, st.lists(st.tuples(numbers, numbers), max_size=3).map(tuple), st.none() | nest_words
+)
+nest_keeps = st.lists(nest_words, max_size=3).map(tuple)
+nest_bodies: st.SearchStrategy[tuple[Loop | Leaf, ...]] = st.recursive(
+    st.lists(nest_leaves, max_size=2).map(tuple),
+    lambda bodies: st.lists(
+        nest_leaves | st.builds(Loop, nest_axes, numbers, bodies, nest_keeps), max_size=2
+    ).map(tuple),
+    max_leaves=6,
+)
 tilings = st.one_of(
+    st.builds(Nest, nest_bodies, nest_keeps),
     st.builds(Tiling, numbers, members, numbers, numbers),
     st.builds(Blocks, numbers, numbers, numbers, numbers, st.booleans()),
     st.builds(
@@ -253,6 +270,7 @@ def test_text_is_plain_where_names_are() -> None:
         lambda: Run("op", (("x", 1), ("x", 2))),
         lambda: Group("g", ("a",), 0, 1, (("a", 1), ("a", 2))),
         lambda: Tiling(1, ("a", "b", "a")),
+        lambda: Loop((("a", 1), ("a", 2)), 1, ()),
     ],
 )
 def test_what_no_form_can_say_cannot_be_made(broken: Callable[[], object]) -> None:
@@ -269,7 +287,7 @@ def test_words_of_a_tiled_line_are_names_on_every_other_one() -> None:
     assert names in to_text(replaced(groups=(group,)))
 
 
-def with_tiling(tiling: Tiling | Blocks | Rings) -> Plan:
+def with_tiling(tiling: Tiling | Blocks | Rings | Nest) -> Plan:
     return replaced(groups=(Group("g", ("op",), 0, 1, (), (), tiling),))
 
 
@@ -309,6 +327,15 @@ def replaced(**changes: object) -> Plan:
         with_tiling(Blocks(1, 1, 10**18, 1)),
         with_tiling(Blocks(1, 1, 1, 1.5)),  # type: ignore[arg-type]
         with_tiling(Rings((), 10**18)),
+        with_tiling(Nest((Leaf("a", ((0, 10**18),)),))),
+        with_tiling(Nest((Leaf("a", (), "\ud800"),))),
+        with_tiling(Nest((Leaf("\ud800"),))),
+        with_tiling(Nest((), ("\ud800",))),
+        with_tiling(Nest((Loop((("a", 10**18),), 1, ()),))),
+        with_tiling(Nest((Loop((("\ud800", 1),), 1, ()),))),
+        with_tiling(Nest((Loop((), -(10**18), ()),))),
+        with_tiling(Nest((Loop((), 1.5, ()),))),  # type: ignore[arg-type]
+        with_tiling(Nest((Loop((), 1, (Loop((), 1, (), ("\ud800",)),)),))),
         with_tiling(Rings((Stage(("a",), 10**18),))),
         with_tiling(Rings((Stage(("\ud800",), 1),))),
         replaced(result=Result("feasible", 10**18, 2, 3, 4, 5, 6, 7, 8, 9, 1)),

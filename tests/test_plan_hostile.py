@@ -145,7 +145,7 @@ def json_with(path: str, value: object) -> str:
         ("network.operators.0.geometry.padding", [10**17]),
         ("network.extra", 1),
         ("network.format", "onchip.network/2"),
-        ("format", "onchip.plan/2"),
+        ("format", "onchip.plan/3"),
         ("extra", 1),
     ],
 )
@@ -192,7 +192,7 @@ TEXT = to_text(PLAN)
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
-        ("onchip.plan/1", "onchip.plan/2"),
+        ("onchip.plan/1", "onchip.plan/3"),
         ("onchip.plan/1", ""),
         ("network n", ""),
         ("network n", "network n m"),
@@ -351,6 +351,7 @@ def damaged(draw: st.DrawFn, content: str) -> str:
     return content
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 @given(data=st.data())
 @settings(max_examples=150)
@@ -405,6 +406,7 @@ def test_a_network_refuses_surrogates_in_any_name(text: str, where: str) -> None
         )
 
 
+@pytest.mark.thorough
 def test_long_chains_of_views_and_cycles_of_operators_are_judged_at_once() -> None:
     n = 20_000
     tensors = [("x", 9, "input"), ("y", 1, "activation")] + [(f"v{i}", 9, "activation") for i in range(n)]

@@ -24,6 +24,7 @@ def test_every_exported_name_exists_and_is_documented() -> None:
         assert inspect.getdoc(getattr(onchip, name)), name
 
 
+@pytest.mark.thorough
 def test_importing_onchip_does_not_import_the_heavy_libraries() -> None:
     assert not HEAVY & set(loaded("import onchip.cli; onchip.cli.load_all()"))
 
@@ -88,6 +89,7 @@ except SystemExit as end:
 """
 
 
+@pytest.mark.thorough
 def test_a_light_command_imports_its_own_module_alone() -> None:
     found = loaded(calling(["chips"]))
     assert "onchip.cli.catalogue" in found

@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "planners/placement",
         "planners/fusion",
         "planners/branches",
+        "planners/nests",
         "planners/modules",
         "run",
         "planners/registry",
@@ -47,12 +48,13 @@ PLANNERS = frozenset(
         "planners/placement",
         "planners/fusion",
         "planners/branches",
+        "planners/nests",
         "microcontroller/segments",
         "multi_dnn",
         "planners/joint",
     }
 )
-COMPOSED = {"planners/joint": {"planners/placement", "planners/fusion"}}
+COMPOSED = {"planners/joint": {"planners/placement", "planners/fusion", "planners/nests"}}
 """The only planner that uses others."""
 
 JUDGES = ("check", "run", "planners/modules", "microcontroller/project", "microcontroller/emulator")

@@ -57,6 +57,7 @@ def test_no_other_choice_saves_as_much_for_fewer_instructions(
     assert sum(s.instructions for s in chosen) == least
 
 
+@pytest.mark.thorough
 @needs_toolchain
 @pytest.mark.parametrize("mode", ["held", pytest.param("once", marks=pytest.mark.slow)])
 def test_a_network_of_shared_kernels_makes_every_byte(mode: str) -> None:

@@ -25,6 +25,7 @@ ARENA = [name for name in SCHEMES if name not in ("tflm", "executorch")]
 STATIC = ("tflm", "executorch")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ARENA)
 @settings(max_examples=40)
 @given(case=cases(max_operators=7), weights=st.sampled_from(("streamed", "resident")))
@@ -41,6 +42,7 @@ def test_a_scheme_is_legal_and_no_better_than_the_optimum(name: str, case: Case,
         assert ran == network.order
 
 
+@pytest.mark.thorough
 @settings(max_examples=30)
 @given(case=cases(max_operators=4))
 def test_schemes_are_no_better_than_the_oracle_without_pruning(case: Case) -> None:
@@ -53,6 +55,7 @@ def test_schemes_are_no_better_than_the_oracle_without_pruning(case: Case) -> No
         assert (made.result.status == "optimal") == (made.result.traffic_bytes == least)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", STATIC)
 @settings(max_examples=40)
 @given(case=cases(max_operators=8))

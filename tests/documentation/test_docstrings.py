@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import onchip
 
 ROOT = Path(onchip.__file__).parent
@@ -24,6 +26,7 @@ def questions_in(source: str) -> Iterator[tuple[int, str]]:
                     yield statement.lineno, text.strip().splitlines()[0]
 
 
+@pytest.mark.thorough
 def test_no_docstring_begins_as_a_question() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {text}"

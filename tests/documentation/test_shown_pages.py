@@ -48,6 +48,7 @@ def test_every_kind_of_user_has_a_tutorial_that_shows_something() -> None:
         assert len(shown) >= 4, page
 
 
+@pytest.mark.thorough
 def test_a_page_that_shows_something_else_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```console\n$ echo 7 bytes in 3.2 s\n7 bytes in 0.1 s\n```\n", "utf-8")

@@ -40,7 +40,7 @@ def test_damaged_files_are_read_or_refused(target: Target) -> None:
 def test_the_fuzzer_itself_finds_its_way(tmp_path: Path) -> None:
     """It runs, is guided by onchip's own code, and keeps inputs beyond those that it began with."""
     tests = Path(__file__).resolve().parents[1]
-    command = [sys.executable, "-m", "fuzz", "plan-text", "--runs", "500", "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "fuzz", "plan-text", "--runs", "200", "--folder", str(tmp_path)]
     done = subprocess.run(command, cwd=tests, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     seeds = len(set(TARGETS["plan-text"].seeds()))

@@ -15,11 +15,16 @@ from hostile.tried import CASES, KNOWN_SHORT
 ALLOWANCE = 4.0
 """Seconds that a machine at work on other things may add; `python -m hostile` gives none."""
 
+CAMPAIGN = frozenset({"chain_million.json", "plan_400000.json: report"})
+"""Cases of some twenty seconds, which `python -m hostile` runs: others of their kind and size are here."""
+
 
 def _parameters() -> list[object]:
     found = []
     for case in CASES:
         marks: list[pytest.MarkDecorator] = []
+        if case.name in CAMPAIGN:
+            continue
         if case.dear:
             marks.append(pytest.mark.slow)
         if case.torch and importlib.util.find_spec("torch") is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def test_operators_are_the_layers_and_tensors_the_activations() -> None:
     assert max(t.bytes for t in network.tensors) == 25 * 5 * 64
 
 
+@pytest.mark.thorough
 @settings(max_examples=80)
 @given(st.sampled_from(sorted(KINDS)), st.data())
 def test_a_geometry_names_all_that_an_output_pixel_depends_on(kind: str, data: st.DataObject) -> None:

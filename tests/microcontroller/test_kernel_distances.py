@@ -110,6 +110,7 @@ def test_pools_at_legal_distances(
     at_all(MaxPool(**common) if greatest else AveragePool(**common), reverse=reverse, seed=sum(pads))
 
 
+@pytest.mark.thorough
 @given(shape=SHAPES, real=st.floats(1e-3, 0.9), reverse=st.booleans(), seed=SEEDS)
 @settings(max_examples=30)
 def test_softmax_and_tables_at_legal_distances(shape: Map, real: float, reverse: bool, seed: int) -> None:

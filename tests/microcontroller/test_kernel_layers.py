@@ -294,6 +294,7 @@ def test_padding(
     check(Pad(**head("l", [shape], made), padding=pads, channels=channels, value=-7), reverse=reverse)
 
 
+@pytest.mark.thorough
 @given(
     shape=SHAPES,
     others=st.lists(st.integers(1, 4), min_size=1, max_size=2),

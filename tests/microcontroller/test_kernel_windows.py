@@ -64,6 +64,7 @@ def test_convolutions_make_the_reference_s_bytes_over_their_input(
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 
+@pytest.mark.thorough
 @given(layer=windowed(depthwise=True), reverse=st.booleans(), further=FURTHER)
 @settings(max_examples=60)
 def test_depthwise_convolutions_make_the_reference_s_bytes_over_their_input(
@@ -75,6 +76,7 @@ def test_depthwise_convolutions_make_the_reference_s_bytes_over_their_input(
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 
+@pytest.mark.thorough
 @given(layer=st.one_of(windowed(depthwise=False), windowed(depthwise=True)), reverse=st.booleans())
 @settings(max_examples=25)
 def test_lines_may_be_columns(layer: Windowed, reverse: bool) -> None:

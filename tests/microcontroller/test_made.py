@@ -68,6 +68,7 @@ def test_both_interpreters_load_it_and_compute_what_the_reference_computes(name:
         assert apart <= products
 
 
+@pytest.mark.thorough
 def test_every_layer_is_alive(name: str) -> None:
     """On inputs that no scale was fitted to: many values, few at the ends, others for another input."""
     _, model = made(name)
@@ -82,6 +83,7 @@ def test_every_layer_is_alive(name: str) -> None:
         assert np.mean(a == -128) < 0.8, layer.name
 
 
+@pytest.mark.thorough
 def test_equal_seeds_give_equal_bytes() -> None:
     for name in ("made:kws", "made:ad01"):
         assert made_model(name) == made_model(name.removeprefix("made:")) == made_model(name, 0)

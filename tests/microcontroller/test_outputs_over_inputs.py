@@ -41,6 +41,7 @@ def made(net: Net, seed: int) -> tuple[bytes, str]:
     return b.file(net(b)), f"seed {seed}"
 
 
+@pytest.mark.thorough
 @needs_compiler
 @pytest.mark.parametrize("name", BELOW)
 def test_an_output_may_begin_behind_its_input(name: str, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_a_pool_adds_up_rows_or_pixels_as_they_are_made(
     assert differences(*outputs_of(plan, model, tmp_path / "pooled")) == 0
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_layers_that_move_bytes_and_constant_operands(tmp_path: Path) -> None:
     b = Builder(5)
@@ -140,12 +141,14 @@ def test_a_plan_whose_overlap_counts_on_another_kernel_is_refused() -> None:
         sources_of(plan, model)
 
 
+@pytest.mark.thorough
 def test_a_plan_of_another_network_is_refused() -> None:
     plan = plan_segments(network_of(int8_model("made:ad01")), ROOM)
     with pytest.raises(PlanFormatError, match="of another network"):
         sources_of(plan, int8_model("made:kws"))
 
 
+@pytest.mark.thorough
 def test_several_outputs_are_refused_in_one_line() -> None:
     b = Builder()
     x = b.conv(b.input((1, 4, 4, 2)), 3)
@@ -155,6 +158,7 @@ def test_several_outputs_are_refused_in_one_line() -> None:
         sources_of(replace(plan, network=network_of(model)), model)
 
 
+@pytest.mark.thorough
 def test_names_of_a_model_end_no_comment_and_are_names_in_c(tmp_path: Path) -> None:
     model = replace(int8_model("made:ad01"), name="no. 1 */ \\")
     sources = sources_of(plan_segments(network_of(model), ROOM), model)
@@ -176,6 +180,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_whatever_tensors_are_called_the_project_compiles_and_runs(tmp_path: Path) -> None:
     b = Builder(3)
@@ -188,6 +193,7 @@ def test_whatever_tensors_are_called_the_project_compiles_and_runs(tmp_path: Pat
     assert differences(*outputs_of(plan, model, tmp_path / "net", inputs=1)) == 0
 
 
+@pytest.mark.thorough
 def test_a_project_replaces_its_like_and_nothing_else(tmp_path: Path) -> None:
     model = int8_model("made:ad01")
     files = project_files(
@@ -207,6 +213,7 @@ def test_a_project_replaces_its_like_and_nothing_else(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
 
 
+@pytest.mark.thorough
 def test_a_project_to_which_the_user_added_files_is_left_alone(tmp_path: Path) -> None:
     model = int8_model("made:ad01")
     files = project_files(
@@ -226,6 +233,7 @@ def test_a_project_to_which_the_user_added_files_is_left_alone(tmp_path: Path) -
     write_project(files, folder)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
 def test_the_makefile_builds_the_library_for_the_core(tmp_path: Path) -> None:
     model = int8_model("made:ad01")

@@ -233,6 +233,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
         read_model(tmp_path / "y.tflite")
 
 
+@pytest.mark.thorough
 @settings(max_examples=100)
 @given(st.sampled_from(sorted(KINDS)), st.data())
 def test_scales_of_any_size_are_refused_or_computed_with(kind: str, data: st.DataObject) -> None:
@@ -260,6 +261,7 @@ def sound() -> bytes:
     return b.file(b.softmax(b.fully_connected(x, 3)))
 
 
+@pytest.mark.thorough
 @settings(max_examples=200)
 @given(data=st.data())
 def test_what_is_damaged_is_refused_in_one_line_or_computes(data: st.DataObject) -> None:

@@ -307,6 +307,7 @@ def test_of_two_profiles_the_wrong_one_is_named(
     assert told == f"onchip: {wrong}: Object missing required field `network`\n"
 
 
+@pytest.mark.thorough
 def test_what_a_memory_can_do_is_taken(tmp_path: Path) -> None:
     """A little above the data sheet, synthetic profiles of every built-in network, and estimates."""
     path = tmp_path / "p.csv"
@@ -322,6 +323,7 @@ def test_what_a_memory_can_do_is_taken(tmp_path: Path) -> None:
     assert onchip_package.corun([path]).workload.jobs[0].profile.groups[0].gb_per_second[0] == 143
 
 
+@pytest.mark.thorough
 def test_a_profile_of_another_board_is_said_to_be_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

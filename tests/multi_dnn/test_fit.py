@@ -56,6 +56,7 @@ def test_six_constants_need_six_measurements() -> None:
         fit_contention([Sample(1, 1, 100)] * 10_001, 127.5)
 
 
+@pytest.mark.thorough
 def test_many_levels_are_thinned_out() -> None:
     constants = XAVIER.contention["light"]["gpu"]
     rng = Random(3)

@@ -29,6 +29,7 @@ def crossing(network: Network, before: set[int]) -> set[int]:
     }
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(networks(), st.integers(1, 9))
 def test_groups_are_the_network_cut_where_one_tensor_crosses(network: Network, most: int) -> None:
@@ -48,6 +49,7 @@ def test_groups_are_the_network_cut_where_one_tensor_crosses(network: Network, m
     assert sum(group.weight_bytes for group in groups) == network.weight_bytes
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(networks(elementwise=0.3))
 def test_no_cut_is_missed_in_the_networks_order(network: Network) -> None:

@@ -47,6 +47,7 @@ def test_damaged_schedules(tmp_path: Path, seed: int) -> None:
         only_clear_lines(check_file, tmp_path / "s.json", raw(rng, text.encode()))
 
 
+@pytest.mark.thorough
 def test_damaged_profiles(tmp_path: Path) -> None:
     rng = Random(5)
     csv = b"group,gpu_ms,dla_ms,gpu_gb_per_second,dla_emc_percent,gpu_emc_percent,dla_out_ms\n"

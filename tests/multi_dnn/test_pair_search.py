@@ -44,6 +44,7 @@ def twin(workload: Workload, *, any_order: bool) -> list[tuple[float, float]]:
     return list(ends(*chains, table, units, any_order=any_order))
 
 
+@pytest.mark.thorough
 @settings(max_examples=30)
 @given(workloads(groups=3), st.sampled_from([Objective.LATENCY, Objective.RATES]))
 def test_the_proved_best_is_the_best_of_every_mapping_and_order(workload: Workload, objective: str) -> None:
@@ -62,6 +63,7 @@ def test_with_four_groups_each_too(workload: Workload, objective: str) -> None:
     assert solve_pair(workload, objective).cost_ms == near(every.cost_ms, rel=1e-9)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 @settings(max_examples=30)
 @given(workloads(units=3, groups=2))
 def test_three_units_are_searched_like_two(workload: Workload) -> None:
@@ -89,6 +91,7 @@ def test_bounds_change_nothing_and_dominance_never_makes_it_better(
     assert quick >= plain * (1 - 1e-8)
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(workloads(groups=5))
 def test_more_freedom_never_costs(workload: Workload) -> None:
@@ -97,6 +100,7 @@ def test_more_freedom_never_costs(workload: Workload) -> None:
     assert str(narrow.claim) == "optimal among non-delay schedules"
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(workloads(groups=3))
 def test_the_search_and_the_judge_agree_on_what_a_schedule_costs(workload: Workload) -> None:
@@ -112,6 +116,7 @@ def in_series(draw: st.DrawFn) -> Workload:
     return Workload(soc_of(2), jobs, Shared(0.5))
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(in_series())
 def test_networks_in_series_and_repeated_ones_are_chains(workload: Workload) -> None:

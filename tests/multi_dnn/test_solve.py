@@ -51,6 +51,7 @@ def test_never_worse_than_the_best_baseline_and_never_below_the_bound(objective:
             assert result.solution.lower_bound_ms <= result.solution.cost_ms * (1 + 1e-9)
 
 
+@pytest.mark.thorough
 def test_of_what_costs_the_same_the_one_whose_networks_wait_least() -> None:
     """No baseline of the claim's class has the same makespan and lets the networks end sooner in all."""
     rng, ties = Random(8), 0
@@ -257,6 +258,7 @@ def test_herald_balances_load_and_forgets_transitions() -> None:
     assert sorted(sum(rows, ())) == [0, 0, 1, 1]
 
 
+@pytest.mark.thorough
 def test_ctrl_c_in_the_middle_of_a_search_gives_the_best_so_far_with_its_bound() -> None:
     rows = [(1.0, 1.5), (2.0, 1.0), (1.5, 1.5), (1.0, 2.0), (1.2, 1.9)] * 4
     workload = workload_of(Fixed(1.3, 1.2), *(Job(n, profile_of(n, rows, transition=0.1)) for n in "abcd"))

@@ -57,6 +57,7 @@ def test_no_figure_is_cut_or_left_out_and_no_line_is_too_long(
             assert figure or not set(re.sub(r"\s", "", cell)) - set(letters)
 
 
+@pytest.mark.thorough
 @settings(max_examples=50, deadline=None)
 @given(made=grids(), width=st.integers(1, 39))
 def test_where_one_figure_is_wider_than_the_terminal_it_folds(

@@ -154,6 +154,7 @@ def test_a_group_that_runs_whole_is_drawn_too() -> None:
     assert unit[-1] != []
 
 
+@pytest.mark.thorough
 @given(hostile_names)
 @settings(max_examples=20, deadline=None)
 def test_hostile_names_stay_text(name: str) -> None:

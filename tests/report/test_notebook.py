@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import pytest
 from greedy import greedy
 from hypothesis import given, settings
 from test_page import Page, chain
@@ -32,12 +33,14 @@ def test_every_residency_is_drawn_inside_the_map() -> None:
             assert 43 <= x <= x + width <= 645
 
 
+@pytest.mark.thorough
 def test_a_large_plan_stays_small_and_says_what_is_left_out() -> None:
     fragment = notebook(greedy(chain(2500)))
     assert len(fragment) < 500_000
     assert "smaller residencies are not drawn" in fragment
 
 
+@pytest.mark.thorough
 @given(hostile_networks())
 @settings(max_examples=30, deadline=None)
 def test_hostile_names_leave_the_fragment_well_formed(network: Network) -> None:

@@ -98,6 +98,7 @@ def test_the_policy_allows_this_script_and_style_alone() -> None:
         assert f"{tag}-src 'sha256-{digest}'" in policy
 
 
+@pytest.mark.thorough
 @given(hostile_networks())
 @settings(max_examples=30, deadline=None)
 def test_hostile_names_change_no_element_and_no_policy(network: Network) -> None:
@@ -145,6 +146,7 @@ def test_a_name_reaches_the_page_as_text(name: str) -> None:
     source.encode("utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["short", "cell_stem_0/comb_iter_0_left/separable_conv_3x3/" + "depth" * 12])
 def test_a_thousand_operators_stay_under_two_megabytes(name: str) -> None:
     assert len(html(greedy(chain(1000, name))).encode()) < 2_000_000

@@ -82,6 +82,7 @@ def test_the_page_needs_nothing_else() -> None:
         assert not any(key.startswith("on") or key == "style" for key in attrs)
 
 
+@pytest.mark.thorough
 @given(hostile_names)
 @settings(max_examples=8, deadline=None)
 def test_hostile_names_stay_text(name: str) -> None:

@@ -61,6 +61,7 @@ def agree(plan: Plan) -> Timeline:
     return line
 
 
+@pytest.mark.thorough
 @given(cases())
 @settings(max_examples=100, deadline=None)
 def test_figures_are_the_checkers(case: Case) -> None:
@@ -68,6 +69,7 @@ def test_figures_are_the_checkers(case: Case) -> None:
     assert sum(n for _, _, n in line.peak_live) == line.peak_bytes
 
 
+@pytest.mark.thorough
 @given(cases())
 @settings(max_examples=50, deadline=None)
 def test_residencies_never_share_bytes_and_hold_every_operand(case: Case) -> None:
@@ -79,6 +81,7 @@ def test_residencies_never_share_bytes_and_hold_every_operand(case: Case) -> Non
         assert sum(r.size for r in here) <= step.occupancy_bytes <= case.budget
 
 
+@pytest.mark.thorough
 @given(cases())
 @settings(max_examples=50, deadline=None)
 def test_absences_account_for_every_byte_of_traffic(case: Case) -> None:

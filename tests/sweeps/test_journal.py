@@ -52,6 +52,7 @@ def test_failures_can_be_forgotten(tmp_path: Path) -> None:
         assert set(journal.answers(None)) == {"a"}
 
 
+@pytest.mark.thorough
 def test_a_torn_log_has_a_batch_whole_or_not_at_all(tmp_path: Path) -> None:
     """A process that dies leaves the write-ahead log as it is; here it also lost any number of its bytes."""
     code = (
@@ -188,6 +189,7 @@ def test_a_base_that_is_made_otherwise_is_no_journal(tmp_path: Path, change: str
         Journal(path)
 
 
+@pytest.mark.thorough
 def test_pages_that_are_read_again_and_again_are_damage(tmp_path: Path) -> None:
     """Every page of the way to the answers leads a dozen times to the next: no end would ever come."""
     path = tmp_path / "j"

@@ -150,6 +150,7 @@ SECTIONS = st.dictionaries(
 )
 
 
+@pytest.mark.thorough
 @given(
     st.dictionaries(
         st.sampled_from(

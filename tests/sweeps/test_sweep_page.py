@@ -69,6 +69,7 @@ NETWORK = {
 }
 
 
+@pytest.mark.thorough
 def test_every_point_is_marked_and_no_name_becomes_markup(made: Any) -> None:
     page = made.html()
     assert len(re.findall(r"data-segment=", page)) == len(made.rows)
@@ -101,6 +102,7 @@ def test_the_commands_of_the_page_run(
     assert (data["complete"], data["computed"], data["points"]) == (True, 0, len(data["rows"]))
 
 
+@pytest.mark.thorough
 def test_the_python_and_the_file_of_the_page_are_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,6 +101,7 @@ def test_described_as_it_is(name: str, model: onnx.ModelProto) -> None:
     assert entry.source.startswith(entry.library)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in zoo.names() if zoo.describe(name).sizes])
 def test_a_size_with_a_file_of_its_own_is_the_same_network(name: str) -> None:
     usual = load(f"zoo:{name}").network

@@ -62,6 +62,7 @@ int main(void) {
 """
 
 
+@pytest.mark.thorough
 @needs_toolchain
 @pytest.mark.parametrize("board", [M4, load_board("nucleo-f767zi")], ids=lambda board: board.core)
 def test_a_program_reads_and_writes_files_of_the_host(board: Board, tmp_path: Path) -> None:
@@ -110,6 +111,7 @@ def test_flash_cannot_be_written(tmp_path: Path) -> None:
         emulate(build({"main.c": source}, M4, tmp_path))
 
 
+@pytest.mark.thorough
 @needs_toolchain
 def test_a_stack_that_overflows_says_so(tmp_path: Path) -> None:
     source = """
@@ -122,6 +124,7 @@ def test_a_stack_that_overflows_says_so(tmp_path: Path) -> None:
         emulate(build({"main.c": source}, M4, tmp_path, stack_bytes=1024, defines=("DEPTH=20",)))
 
 
+@pytest.mark.thorough
 @needs_toolchain
 def test_a_stack_one_word_too_small_faults(tmp_path: Path) -> None:
     source = """
@@ -136,6 +139,7 @@ def test_a_stack_one_word_too_small_faults(tmp_path: Path) -> None:
         emulate(build({"main.c": source.replace("FREE", "4")}, M4, tmp_path, stack_bytes=256))
 
 
+@pytest.mark.thorough
 @needs_toolchain
 def test_the_stack_is_measured_to_where_it_was_written(tmp_path: Path) -> None:
     source = """

@@ -56,6 +56,7 @@ def by_reach(geometry: Geometry) -> int:
 sizes = st.integers(1, 7)
 
 
+@pytest.mark.thorough
 @given(sizes, sizes, sizes)
 def test_a_matrix_product_has_the_papers_footprint(m: int, n: int, k: int) -> None:
     nest = matrix_product(m, n, k)
@@ -130,6 +131,7 @@ def windows(
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(windows())
 def test_the_distance_of_a_window_is_safe_and_one_less_is_not(geometry: Geometry) -> None:
@@ -140,6 +142,7 @@ def test_the_distance_of_a_window_is_safe_and_one_less_is_not(geometry: Geometry
     assert found == 0 or not safe(nest, found - 1)
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(windows())
 def test_the_solver_finds_what_walking_finds(geometry: Geometry) -> None:
@@ -147,11 +150,13 @@ def test_the_solver_finds_what_walking_finds(geometry: Geometry) -> None:
     assert least_distance(nest, "solver") == least_distance(nest, "walk")
 
 
+@pytest.mark.thorough
 @given(windows(("conv",), dilated=1))
 def test_a_convolution_byte_by_byte_has_the_planners_distance(geometry: Geometry) -> None:
     assert least_distance(window_nest(geometry), "walk") == by_reach(replace(geometry, channels=1))
 
 
+@pytest.mark.thorough
 @given(windows(("depthwise", "pool"), dilated=1))
 def test_a_depthwise_layer_pixel_by_pixel_has_the_planners_distance(geometry: Geometry) -> None:
     """With a pixel as the segment, both speak of whole pixels."""
@@ -159,6 +164,7 @@ def test_a_depthwise_layer_pixel_by_pixel_has_the_planners_distance(geometry: Ge
     assert least_distance(window_nest(geometry, channels), "walk") * channels == by_reach(geometry)
 
 
+@pytest.mark.thorough
 @given(windows(("depthwise", "pool", "grouped")))
 def test_taking_channels_one_by_one_never_needs_more(geometry: Geometry) -> None:
     """Nor does a dilated window here: the planner takes the rows and columns between its taps as read."""

@@ -134,7 +134,7 @@ def test_legal_distances_are_those_at_which_no_byte_is_lost(
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=250)
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data(), st.booleans())
 def test_so_it_is_for_thousands_of_layers(kind: str, data: st.DataObject, reverse: bool) -> None:

@@ -33,6 +33,7 @@ def known(network: Network, rings: Rings) -> Layers:
     return found.mirrored() if rings.traversal == "reverse" else found
 
 
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=100)
 def test_the_planner_reckons_what_the_checker_derives(data: st.DataObject) -> None:
@@ -97,6 +98,7 @@ def accepted(network: Network, group: Group, by: int) -> bool:
     return True
 
 
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=40)
 def test_the_planner_lets_a_group_lie_where_the_checker_does_and_nowhere_else(data: st.DataObject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def chains(draw: st.DrawFn, most: int = 40, scratch: int = 30) -> list[Link]:
     return links
 
 
+@pytest.mark.thorough
 @given(chains())
 def test_a_placement_keeps_every_distance(links: list[Link]) -> None:
     placed = place(links)
@@ -56,6 +58,7 @@ def test_a_placement_keeps_every_distance(links: list[Link]) -> None:
         at = out
 
 
+@pytest.mark.thorough
 @given(chains(most=12, scratch=6))
 @settings(max_examples=60)
 def test_no_placement_takes_fewer_bytes(links: list[Link]) -> None:
@@ -87,6 +90,7 @@ def fits(links: list[Link], pool: int) -> bool:
     return bool(addresses)
 
 
+@pytest.mark.thorough
 @given(chains(most=30, scratch=9))
 def test_what_a_link_needs_is_its_least_placement(links: list[Link]) -> None:
     for link in links:

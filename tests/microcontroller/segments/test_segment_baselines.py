@@ -70,6 +70,7 @@ def test_the_papers_first_block_by_every_method() -> None:
     assert METHODS["onchip"](network).macs == METHODS["whole"](network).macs < METHODS["window"](network).macs
 
 
+@pytest.mark.thorough
 @given(st.integers(1, 8), st.integers(1, 3), st.integers(1, 3), st.sampled_from([1, 3, 5]), st.integers(1, 2))
 def test_the_window_fused_block_is_as_far_ahead_as_equation_2_says(
     size: int, channels: int, outputs: int, kernel: int, stride: int
@@ -106,6 +107,7 @@ def test_blocks_that_fit_anyway_are_not_fused() -> None:
     assert window_fused(lives).macs == lives.macs
 
 
+@pytest.mark.thorough
 @given(st.integers(4, 9), st.integers(1, 3), st.booleans())
 @settings(deadline=None)
 def test_patches_count_their_halo(size: int, depth: int, held: bool) -> None:
@@ -160,6 +162,7 @@ def network(name: str) -> Network:
 LARGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("made:vww_96", "made:mcunet_vww")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["made:kws", "made:resnet8", *LARGER])
 def test_the_methods_are_in_order(name: str) -> None:
     found = {method: make(network(name)) for method, make in METHODS.items()}

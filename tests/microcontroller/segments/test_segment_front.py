@@ -179,6 +179,7 @@ def joined(row: Row) -> int:
     return sum(group.end - group.first for group in row.groups() if not group.alone)
 
 
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(chains(operators=4, side=5, channels=3, steps=True), st.sampled_from(MODES))
 def test_every_point_is_a_plan_that_the_checker_proves(network: Network, mode: InputMode) -> None:
@@ -204,6 +205,7 @@ def test_a_search_that_runs_out_of_time_still_has_plans() -> None:
     assert found.points[0].macs == found.macs
 
 
+@pytest.mark.thorough
 def test_ctrl_c_keeps_what_was_found() -> None:
     """Pressed in the middle of the search: the points are plans, and the front does not say it is whole."""
     said = 0
@@ -224,6 +226,7 @@ def test_ctrl_c_keeps_what_was_found() -> None:
         assert made.result.macs == point.macs
 
 
+@pytest.mark.thorough
 def test_too_many_labels_are_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory is bounded: then the search is not said to be whole, and what it gives are plans."""
     monkeypatch.setattr("onchip.microcontroller.segments.fold.MOST_LABELS", 40)

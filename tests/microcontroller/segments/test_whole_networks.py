@@ -61,6 +61,7 @@ TIGHT = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "mode"), TIGHT)
 def test_a_tight_limit_is_met_without_making_anything_twice(name: str, mode: InputMode) -> None:
     largest = max(op.workspace for op in network(name).operators)
@@ -81,12 +82,14 @@ def test_an_image_that_may_be_fetched_takes_no_more_than_one_that_is_held(name: 
     assert again <= once <= held
 
 
+@pytest.mark.thorough
 def test_no_layers_are_joined_where_that_saves_no_bytes() -> None:
     """The widest layer alone takes as much as all: no group can save anything."""
     assert plan(network("made:ad01"), RAM).groups == ()
     assert plan(network("made:vww_96"), RAM).groups != ()
 
 
+@pytest.mark.thorough
 def test_once_fetches_every_byte_once_and_again_reloads() -> None:
     once, again = (plan(network("made:kws"), RAM, SegmentOptions(mode)) for mode in ("once", "again"))
     size = next(t.bytes for t in once.network.tensors if t.kind == "input")
@@ -95,6 +98,7 @@ def test_once_fetches_every_byte_once_and_again_reloads() -> None:
     assert again.result.reload_bytes > 0
 
 
+@pytest.mark.thorough
 def test_too_little_ram_says_how_much_and_because_of_what() -> None:
     with pytest.raises(Infeasible, match=r"needs [34],\d\d\d bytes, the budget has 1,000"):
         plan(network("made:kws"), 1000)

@@ -422,6 +422,7 @@ def driven(made: Judged, folder: Path) -> Path:
     return folder / "main"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 @pytest.mark.parametrize("seed", [21, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 17, 24))])
 def test_processes_keep_the_order(seed: int, tmp_path: Path) -> None:

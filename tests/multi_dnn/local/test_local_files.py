@@ -64,6 +64,7 @@ def answer(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[in
     return int(code or 0), said.out, said.err
 
 
+@pytest.mark.thorough
 @two_cores
 def test_a_schedule_file_is_executed(
     model: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -76,6 +76,7 @@ def different(workload: Workload) -> Workload:
     return replace(workload, jobs=jobs)
 
 
+@pytest.mark.thorough
 def test_each_frame_runs_what_the_scheduler_says(cuts: dict[str, Cut], runtime: Runtime) -> None:
     rng = Random(1)
     sets = [workload_of((cuts["n0"], 1, ()), (cuts["n1"], 2, ())), workload_of((cuts["n0"], 1, ()))]

@@ -71,6 +71,7 @@ def test_random_schedules_give_the_outputs_of_a_plain_run(cuts: dict[str, Cut], 
         assert report.data()["rounds"] == 3
 
 
+@pytest.mark.thorough
 def test_many_frames_stay_in_order(cuts: dict[str, Cut], runtime: Runtime) -> None:
     """A thousand frames that go back and forth between the units."""
     first, second = cuts["residual"], cuts["attention"]
