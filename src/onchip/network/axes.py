@@ -56,10 +56,15 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An operator's use of a buffer: for every side the axis along it, index by index, or `ALL`."""
+    """An operator's use of a buffer: for every side the axis along it, index by index, or `ALL`.
+
+    `slides` has a `Side` for every side that is `ALL` over which windows slide along an axis of the operator,
+    in indices of the buffer, `axis` being the operator's refined axis; None for other sides.
+    """
 
     buffer: int
     axes: tuple[int, ...]
+    slides: tuple[Side | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +181,17 @@ def _together(reach: Reach) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A side of a use: elements from `low` on, `high` exclusive, in multiples of `low`."""
+    """A side of a use: elements from `low` on, `high` exclusive, in multiples of `low`.
+
+    `window` is what slides over it; a part of it begins at `first`.
+    """
 
     low: int
     high: int
     axis: int
     first: int
     count: int
+    window: Side | None = None
 
     @property
     def exact(self) -> bool:
@@ -282,30 +291,44 @@ class _Refinement:
             axes: list[int] = []
             first: list[int] = []
             parts: list[int] = []
+            windows: list[Side | None] = []
             for low, high in spans:
                 side = next((s for s in sides if s.low <= low and high <= s.high), None)
                 size = high // low
-                begin, some, axis = 0, size, ALL
+                begin, some, axis, window = 0, size, ALL, None
                 if side is not None and side.exact:
                     inner = (low // side.low, high // side.low) if low % side.low == 0 else (0, 0)
                     axis = pieces[at, side.axis].get(inner, ALL)
                 elif side is not None and (side.low, side.high) == (low, high):
                     begin, some = side.first, side.count
+                    window = side.window
                 axes.append(axis)
+                windows.append(window and self.slides(at, window, pieces))
                 first.append(begin)
                 parts.append(some)
             whole = tuple(high // low for low, high in spans) or (1,)
             if not spans:
-                axes, first, parts = [ALL], [0], [1]
+                axes, first, parts, windows = [ALL], [0], [1], [None]
             if key in makers:
                 first, parts = [0] * len(whole), list(whole)
+            windows = [
+                w and replace(w, size=n, before=w.before + begin * w.per)
+                for w, n, begin in zip(windows, parts, first, strict=True)
+            ]
             place = (key, tuple(first), tuple(parts))
             if place not in buffers:
                 buffers[place] = len(made)
                 made.append(self.buffer(key, whole, first, parts, makers.get(key)))
-            uses[at].append(Use(buffers[place], tuple(axes)))
+            uses[at].append(Use(buffers[place], tuple(axes), tuple(windows)))
         cuts = tuple(self.cut(at, pieces, uses[at]) for at in range(len(self.ids)))
         return GroupAxes(cuts, _named_apart(made))
+
+    def slides(
+        self, at: int, window: Side, pieces: dict[tuple[int, int], dict[tuple[int, int], int]]
+    ) -> Side | None:
+        """Return a window by the operator's refined axis; None if that axis is cut."""
+        [*parts] = pieces[at, window.axis].values()
+        return replace(window, axis=parts[0]) if len(parts) == 1 else None
 
     def buffer(
         self, key: Key, whole: tuple[int, ...], first: Sequence[int], count: Sequence[int], maker: int | None
@@ -362,4 +385,5 @@ def _side(side: Side, low: int, reach: Reach) -> _Side:
     last = 0 if side.axis < 0 else reach.extents[side.axis] - 1
     ends = [(o * side.stride - side.before) // side.per for o in (0, last)]
     first, end = max(0, min(ends)), min(side.size, max(ends) + side.span)
-    return _Side(low, high, ALL, first, max(1, end - first))
+    window = side if side.axis >= 0 and side.stride > 0 else None
+    return _Side(low, high, ALL, first, max(1, end - first), window)

@@ -37,12 +37,15 @@ class Loop:
 
     `over` gives that axis by operator (`onchip.network.axes` numbers them). `keep` names the buffers from
     outside the group, or that leave it, which are filled when a turn begins and given back when it ends.
+    `ring` names buffers with their home in this body, over which windows slide, that keep what the next turn
+    needs again.
     """
 
     over: tuple[tuple[str, int], ...]
     tile: int
     body: tuple[Loop | Leaf, ...]
     keep: tuple[str, ...] = ()
+    ring: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(dict(self.over)) < len(self.over):
@@ -63,6 +66,8 @@ def _row(item: Loop | Leaf) -> list[Any]:
         return ["run", item.operator, *([said] if said else [])]
     if item.keep:
         said["keep"] = list(item.keep)
+    if item.ring:
+        said["ring"] = list(item.ring)
     body = [_row(inner) for inner in item.body]
     return ["for", dict(item.over), item.tile, body, *([said] if said else [])]
 
@@ -88,8 +93,9 @@ def _item(row: Any, deep: int) -> Loop | Leaf:
                 return Leaf(name, tuple([_slice(one) for one in said.get("slices", [])]), over)
         case ["for", dict(over), tile, list(body), *rest]:
             axes = tuple([(name, _whole(axis)) for name, axis in over.items()])
-            keep = _names(_said(rest, {"keep"}).get("keep", []))
-            return Loop(axes, _whole(tile), _body(body, deep + 1), keep)
+            said = _said(rest, {"keep", "ring"})
+            lists = [_names(said.get(key, [])) for key in ("keep", "ring")]
+            return Loop(axes, _whole(tile), _body(body, deep + 1), *lists)
     raise ValueError(
         'has an item that is neither ["run", OPERATOR] nor ["for", {OPERATOR: AXIS}, TILE, BODY]'
     )
@@ -101,7 +107,7 @@ def _said(rest: list[Any], known: set[str]) -> dict[str, Any]:
     said = rest[0]
     if len(rest) > 1 or not isinstance(said, dict) or not said or not said.keys() <= known:
         raise ValueError(f"has an item with other attributes than {' and '.join(sorted(known))}")
-    if not all(isinstance(said.get(key, []), list) for key in ("keep", "slices")):
+    if not all(isinstance(said.get(key, []), list) for key in ("keep", "ring", "slices")):
         raise ValueError("has an attribute that is no list")
     return said
 
@@ -134,7 +140,7 @@ def _leaves(nest: Nest, kind: type) -> Sequence[Any]:
             texts += [item.operator, *(() if item.over is None else (item.over,))]
             numbers += [n for one in item.slices for n in one]
         else:
-            texts += [*item.keep, *(name for name, _ in item.over)]
+            texts += [*item.keep, *item.ring, *(name for name, _ in item.over)]
             numbers += [item.tile, *(axis for _, axis in item.over)]
             items += item.body
     return texts if kind is str else numbers if kind is int else ()

@@ -19,12 +19,12 @@ from onchip.plans.text_words import Word, counted, counts, integer, names, word,
 __all__ = ["NestBlock", "nest_lines"]
 
 _LEAF = ("slices", "over")
-_LOOP = ("over", "keep")
+_LOOP = ("over", "keep", "ring")
 
 
 def nest_lines(nest: Nest) -> list[str]:
     """Return the lines of a nest, from `nest` to `end`."""
-    return [f"  nest{_keep(nest.keep)}", *_body(nest.body, "    "), "  end"]
+    return [f"  nest{_names('keep', nest.keep)}", *_body(nest.body, "    "), "  end"]
 
 
 def _body(body: Sequence[Loop | Leaf], indent: str) -> list[str]:
@@ -38,13 +38,14 @@ def _body(body: Sequence[Loop | Leaf], indent: str) -> list[str]:
             found.append(line if item.over is None else f"{line} over {word(item.over, _LEAF)}")
         else:
             over = f" {counted(item.over)}" if item.over else ""
-            found.append(f"{indent}for {item.tile} over{over}{_keep(item.keep)}")
+            lists = _names("keep", item.keep) + _names("ring", item.ring)
+            found.append(f"{indent}for {item.tile} over{over}{lists}")
             found += [*_body(item.body, indent + "  "), f"{indent}end"]
     return found
 
 
-def _keep(keep: Sequence[str]) -> str:
-    return f" keep{words(keep, _LOOP)}" if keep else ""
+def _names(key: str, listed: Sequence[str]) -> str:
+    return f" {key}{words(listed, _LOOP)}" if listed else ""
 
 
 @dataclass
@@ -52,6 +53,7 @@ class _Open:
     """A loop whose `end` has not come; the outermost is the nest, without `over`."""
 
     keep: tuple[str, ...]
+    ring: tuple[str, ...] = ()
     over: tuple[tuple[str, int], ...] = ()
     tile: int = 0
     body: list[Loop | Leaf] = field(default_factory=list)
@@ -72,14 +74,13 @@ class NestBlock:
                 done = self.open.pop()
                 if not self.open:
                     return Nest(tuple(done.body), done.keep)
-                self.open[-1].body.append(Loop(done.over, done.tile, tuple(done.body), done.keep))
+                self.open[-1].body.append(Loop(done.over, done.tile, tuple(done.body), done.keep, done.ring))
             case [("for", False), (tile, False), *rest]:
                 lists = _lists(rest, _LOOP)
                 if len(self.open) > MOST_DEEP:
                     raise ValueError(f"a nest is at most {MOST_DEEP} loops deep")
-                self.open.append(
-                    _Open(names(lists.get("keep", ())), counts(lists.get("over", ())), integer(tile))
-                )
+                keep, ring = (names(lists.get(key, ())) for key in ("keep", "ring"))
+                self.open.append(_Open(keep, ring, counts(lists.get("over", ())), integer(tile)))
             case [("run", False), (name, _), *rest]:
                 lists = _lists(rest, _LEAF)
                 over = names(lists.get("over", ()))
