@@ -104,6 +104,7 @@ def load(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
 ) -> Source:
     """Read a network: `zoo:NAME`, an `.onnx` or `.tflite` file, or a network as `.json`.
@@ -118,6 +119,7 @@ def load(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     """
 
@@ -137,6 +139,7 @@ def plan(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
@@ -180,6 +183,7 @@ def plan(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
@@ -212,6 +216,7 @@ def fuse(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
@@ -245,6 +250,7 @@ def fuse(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
@@ -270,6 +276,7 @@ def branches(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
     rules: Literal["paper", "ours"] = "paper",
     long_skip: int = 8,
@@ -295,6 +302,7 @@ def branches(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `rules` (default 'paper'): `paper`: Algorithms 1 to 6 to the letter; `ours`: the best of all branch orders, a module's input is given back after its last reader, a sum may be written over it, and layers outside modules hand on chip what fits. `ours` moves no more than `paper` in the whole network; in the modules alone it may.
     - `long_skip` (default 8): A connection around more layers than this is long: it goes through DRAM, and closes no module.
@@ -312,6 +320,7 @@ def corun(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
     profile: tuple[str, ...] = (),
     most_groups: int = 10,
@@ -352,6 +361,7 @@ def corun(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `contention` (default None): The set of constants of the contention model: light, medium, heavy or none, or one of the SoC's file [default: the SoC's own, light for the built-in boards].
     - `profile` (default ()): A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given. `synthetic` is a roofline even for what the paper measured, `measured` runs each network on this machine, as is done for the SoC `local`.
@@ -420,6 +430,7 @@ def compare(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
     strategies: str = "exact",
     schemes: str = "all",
@@ -448,6 +459,7 @@ def compare(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `strategies` (default 'exact'): Placement strategies, with commas between; `exact:given` or `exact:minpeak` fix the order.
     - `schemes` (default 'all'): Baselines, with commas between: given-belady, given-greedy, minpeak-belady, minpeak-greedy, tflm, executorch; or `all`, or `none`.
@@ -512,6 +524,7 @@ def prepare_fusion(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
@@ -546,6 +559,7 @@ def prepare_fusion(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
@@ -570,6 +584,7 @@ def fusion_energy(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
@@ -602,6 +617,7 @@ def fusion_energy(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
@@ -627,6 +643,7 @@ def workload(
     dims: str = "",
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
     concat_views: bool = False,
     profile: tuple[str, ...] = (),
     most_groups: int = 10,
@@ -657,6 +674,7 @@ def workload(
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `contention` (default None): The set of constants of the contention model: light, medium, heavy or none, or one of the SoC's file [default: the SoC's own, light for the built-in boards].
     - `profile` (default ()): A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given. `synthetic` is a roofline even for what the paper measured, `measured` runs each network on this machine, as is done for the SoC `local`.

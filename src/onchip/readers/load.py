@@ -33,6 +33,8 @@ def load(model: str | Path, options: ReadOptions | None = None) -> Source:
         raise UsageError(f"{options.dtype!r} is not file, int8 or int16", item="dtype")
     if options.attention not in ("whole", "parts"):
         raise UsageError(f"{options.attention!r} is neither whole nor parts", item="attention")
+    if not isinstance(options.cache, str):
+        raise UsageError(f"{options.cache!r} is no text like past.*=present.*", item="cache")
     if not isinstance(options.dims, str):
         raise UsageError(f"{options.dims!r} is no text like batch=1,height=224", item="dims")
     if options.batch is not None and (type(options.batch) is not int or not 1 <= options.batch <= MAX_BATCH):
@@ -87,7 +89,9 @@ def _read(model: str | Path, text: str, options: ReadOptions) -> Source:
 
 
 def _as_it_is(options: ReadOptions, text: str) -> None:
-    """Refuse another batch for files that state every size."""
+    """Refuse another batch and caches for files that are read as they are."""
+    if options.cache:
+        raise ModelError("is read as it is; --cache is for .onnx", where=text)
     if options.batch is not None:
         raise ModelError(
             "its sizes follow from the batch it was made for; --batch is for .onnx, torch and zoo:NAME",

@@ -14,6 +14,7 @@ from onchip.network import Network, OperatorSpec, Reach, TensorKind
 from onchip.network.build import MAX_MACS
 from onchip.readers.attention_parts import with_attention_parts
 from onchip.readers.batch import infer_at_batch
+from onchip.readers.caches import with_caches
 from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS, NAMES, value_bytes
 from onchip.readers.macs import macs_of
@@ -52,6 +53,8 @@ def read_onnx(
             "inputs of a concat as views of its output are not supported yet", item="concat_views"
         )
     digest = hashlib.sha256(content).hexdigest()
+    if options.cache:
+        content = with_caches(content, options.cache)
     if options.attention == "parts":
         content = with_attention_parts(content, options, where=where, folder=folder, resize=resize)
     graph = parse(content, where=where, folder=folder)

@@ -56,6 +56,13 @@ class ReadOptions:
         "`whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.",
     )
 
+    cache: str = option(
+        "",
+        "`INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a "
+        "cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in "
+        "both names stands for the same text.",
+    )
+
     concat_views: bool = option(
         False,
         "Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).",
