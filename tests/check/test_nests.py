@@ -161,6 +161,23 @@ def test_places_hold_every_use_and_tell_the_leaves_at_which_they_live() -> None:
         layout_of(products(), replace(group, tiling=Nest(())))
 
 
+def test_a_layout_says_how_often_every_body_begins_and_what_each_place_holds_and_moves() -> None:
+    """The worked example: three turns; x comes in each, z leaves partly summed, comes back, leaves."""
+    layout = layout_of(products(), Group("g", ("up", "down"), 0, tiling=BUDGET_12))
+    assert layout.entries == ((1, 3, 12, 48), (1, 3, 12, 48))
+    found = {layout.axes.buffers[p.buffer].name: (p.sides, p.crosses) for p in layout.places}
+    assert found == {
+        "x": ((1, 1), 48),
+        "A": ((1, 2), 24),
+        "h": ((4, 2), 0),
+        "B": ((2, 1), 24),
+        "z": ((1, 1), 80),
+    }
+    ragged = Nest((over_m(3, over_m(2, over_f(4, up(), down()))),))
+    layout = layout_of(products(), Group("g", ("up", "down"), 0, tiling=ragged))
+    assert layout.entries == ((1, 2, 3, 6), (1, 2, 3, 6))
+
+
 def relu() -> Network:
     """Two products, an element-wise operator between them."""
     plain = products()

@@ -15,7 +15,7 @@ from onchip.check.rules import broken
 from onchip.network.axes import ALL, GroupAxes
 from onchip.plans import Loop, Nest
 
-__all__ = ["Home", "brought", "held", "homes_of"]
+__all__ = ["Home", "UseAt", "brought", "entries", "held", "homes_of"]
 
 Where = tuple[int, ...]
 """A body, by the item of every body that leads to it."""
@@ -39,11 +39,6 @@ class Home:
     uses: list[UseAt]
     guests: list[UseAt] = field(default_factory=list)
 
-    def ends(self) -> list[Turns]:
-        """Return the last loop above of every chain."""
-        inner = {turn.before for turn in self.above}
-        return [turn for turn in self.above if turn not in inner]
-
 
 @dataclass(frozen=True)
 class _Kept:
@@ -53,29 +48,43 @@ class _Kept:
     items: tuple[int, ...]
 
 
-def held(axes: GroupAxes, home: Home) -> int:
-    """Return the bytes of a buffer at its home in the largest turn: the first."""
-    return _bytes(axes, home, most=True)
+def held(axes: GroupAxes, home: Home) -> tuple[int, ...]:
+    """Return the sizes of a buffer's sides at its home in the largest turn: the first."""
+    left = list(axes.buffers[home.buffer].sides)
+    for turn, cut in _cut(axes, home):
+        for side in cut:
+            left[side] = turn.most
+    return tuple(left)
 
 
 def brought(axes: GroupAxes, home: Home) -> int:
     """Return the bytes of a buffer in all turns of the loops above its home together."""
-    return _bytes(axes, home, most=False)
-
-
-def _bytes(axes: GroupAxes, home: Home, *, most: bool) -> int:
     buffer = axes.buffers[home.buffer]
-    uses = [(at, axes.operators[at].uses[n]) for at, n in home.uses]
     left, total = list(buffer.sides), buffer.element
-    for turn in home.ends():
-        cut = [side for side in range(len(left)) if turn.cuts(uses, side)]
+    for turn, cut in _cut(axes, home):
         for side in cut:
             left[side] = 1
-        if most:
-            total *= turn.most ** len(cut)
-        else:
-            total *= sum(count * length ** len(cut) for length, count in turn.tiles.items())
+        total *= sum(count * length ** len(cut) for length, count in turn.tiles.items())
     return total * prod(left)
+
+
+def entries(above: Sequence[Turns]) -> int:
+    """Return how often everything inside some loops, outermost first, is begun."""
+    return prod(sum(turn.tiles.values()) for turn in _ends(above))
+
+
+def _ends(above: Sequence[Turns]) -> list[Turns]:
+    """Return the last loop of every chain."""
+    inner = {turn.before for turn in above}
+    return [turn for turn in above if turn not in inner]
+
+
+def _cut(axes: GroupAxes, home: Home) -> Iterator[tuple[Turns, list[int]]]:
+    """Yield the last loop of every chain above a home, and the buffer's sides that it cuts."""
+    uses = [(at, axes.operators[at].uses[n]) for at, n in home.uses]
+    sides = range(len(axes.buffers[home.buffer].sides))
+    for turn in _ends(home.above):
+        yield turn, [side for side in sides if turn.cuts(uses, side)]
 
 
 def homes_of(

@@ -11,8 +11,9 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import prod
 
-from onchip.check.nest_homes import Home, UseAt, brought, held, homes_of
+from onchip.check.nest_homes import Home, UseAt, brought, entries, held, homes_of
 from onchip.check.nest_tree import Path, paths_of
 from onchip.check.parts import Part, up
 from onchip.check.rules import Broken, broken
@@ -31,30 +32,39 @@ class Place:
     """A buffer of a nest in the scratch.
 
     `home` says which item of every body leads to the body in which it lives; for a private use also which
-    leaf it is. `deep` are the loops above, and the slices of that leaf. It takes `bytes`, rounded up, at
-    `offset` of the scratch, from the leaf `first` on up to `last`, counted in the order in which they run.
-    `uses` are the uses that find it there, (operator's position in the group, number of `Cut.uses`): also
-    those of operands in whose place it is written.
+    leaf it is. `deep` are the loops above, and the slices of that leaf. Along its sides it holds up to
+    `sides` indices in a turn. It takes `bytes`, rounded up, at `offset` of the scratch, from the leaf `first`
+    on up to `last`, counted in the order in which they run. `uses` are the uses that find it there,
+    (operator's position in the group, number of `Cut.uses`): also those of operands in whose place it is
+    written. `crosses` are its bytes to and from DRAM in all turns together, 0 for what stays inside.
     """
 
     buffer: int
     home: tuple[int, ...]
     deep: int
+    sides: tuple[int, ...]
     bytes: int
     offset: int
     first: int
     last: int
     uses: tuple[UseAt, ...]
+    crosses: int
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The scratch of a nest: its places, the bytes at its worst moment, and those up to its last byte."""
+    """The scratch of a nest: its places, the bytes at its worst moment, and those up to its last byte.
+
+    `entries` says for every leaf, in the order in which they run, how often the nest, each loop around the
+    leaf and each of its slices begins a turn: what has `deep` of them above it is begun `entries[leaf][deep]`
+    times.
+    """
 
     axes: GroupAxes
     places: tuple[Place, ...]
     need: int
     extent: int
+    entries: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +113,20 @@ def nested(
     paths = paths_of(group.name, nest, axes)
     homes = homes_of(group.name, nest, axes, paths, leaving, whole)
     crossing = dict.fromkeys(sorted(operands - whole), 0)
-    weights = 0
-    for home in homes:
+    weights, moved = 0, [0] * len(homes)
+    for n, home in enumerate(homes):
         buffer = axes.buffers[home.buffer]
-        moved = brought(axes, home)
-        if buffer.tensor is None:
-            weights += moved
-        elif buffer.maker is None:
-            crossing[buffer.tensor] += moved
+        if buffer.maker is None:
+            moved[n] = brought(axes, home)
         elif buffer.tensor in leaving:  # partial sums come back, but for the first ones
-            crossing[buffer.tensor] += 2 * moved - buffer.bytes
+            moved[n] = 2 * brought(axes, home) - buffer.bytes
+        if buffer.tensor is None:
+            weights += moved[n]
+        elif moved[n]:
+            crossing[buffer.tensor] += moved[n]
     if max((weights, *crossing.values())) >= MOST_BYTES:
         broken("group-unproved", f"group {group.name} moves an absurd number of bytes")
-    layout, worst = _laid_out(axes, paths, homes, alignment)
+    layout, worst = _laid_out(axes, paths, homes, moved, alignment)
     parts = tuple(_part(axes, place) for place in worst)
     return Nested(layout, parts, crossing, weights)
 
@@ -133,7 +144,7 @@ def _leaving(network: Network, inside: Collection[int]) -> frozenset[int]:
 
 
 def _laid_out(
-    axes: GroupAxes, paths: Sequence[Path], homes: Sequence[Home], alignment: int
+    axes: GroupAxes, paths: Sequence[Path], homes: Sequence[Home], moved: Sequence[int], alignment: int
 ) -> tuple[Layout, list[Place]]:
     """Return the layout, and the places that live at the worst moment.
 
@@ -142,8 +153,9 @@ def _laid_out(
     ordered = [path.items for path in paths]  # as they run, which is their lexical order
     order = {path.at: path.items for path in paths}
     spans, live = [], [0] * (len(paths) + 1)
+    sides = [held(axes, home) for home in homes]
     for n, home in enumerate(homes):
-        deep, size = len(home.body), up(held(axes, home), alignment)
+        deep, size = len(home.body), up(prod(sides[n]) * axes.buffers[home.buffer].element, alignment)
         items = [order[at][deep : deep + 1] for at, _ in (*home.uses, *home.guests)]
         first = bisect_left(ordered, (*home.body, *min(items)))
         last = bisect_left(ordered, _behind((*home.body, *max(items)))) - 1
@@ -159,15 +171,19 @@ def _laid_out(
             if at + size <= low:
                 break
             at = max(at, end)
-        uses = (*homes[n].uses, *homes[n].guests)
-        places[n] = Place(homes[n].buffer, homes[n].body, len(homes[n].above), size, at, first, last, uses)
+        home = homes[n]
+        uses = (*home.uses, *home.guests)
+        places[n] = Place(
+            home.buffer, home.body, len(home.above), sides[n], size, at, first, last, uses, moved[n]
+        )  # fmt: skip
         for some in there[first : last + 1]:
             some.append(n)
     found = tuple(places[n] for n in range(len(homes)))
     need = list(accumulate(live[:-1]))
     worst = [places[n] for n in sorted(there[need.index(max(need))])]
     extent = max((p.offset + p.bytes for p in found), default=0)
-    return Layout(axes, found, max(need), extent), worst
+    begun = tuple(tuple(entries(path.turns[:n]) for n in range(len(path.turns) + 1)) for path in paths)
+    return Layout(axes, found, max(need), extent, begun), worst
 
 
 def _behind(items: tuple[int, ...]) -> tuple[int, ...]:
