@@ -17,8 +17,9 @@ from math import prod
 
 from onchip.network.network import Network
 from onchip.network.operators import Constant, Operator, Reach, Side
+from onchip.network.reaches import reach_for
 
-__all__ = ["ALL", "Buffer", "Cut", "GroupAxes", "Use", "axes_of", "reach_for"]
+__all__ = ["ALL", "Buffer", "Cut", "GroupAxes", "Use", "axes_of"]
 
 ALL = -1
 """In place of an axis: the use needs every position of that side."""
@@ -103,28 +104,6 @@ class GroupAxes:
 
     operators: tuple[Cut, ...]
     buffers: tuple[Buffer, ...]
-
-
-def reach_for(network: Network, op: Operator) -> Reach | None:
-    """Return the operator's reach: the one that it states, or that of an element-wise geometry."""
-    if op.reach is not None or op.geometry is None or op.geometry.kind != "elementwise":
-        return op.reach
-    shapes = [network.tensors[t].shape for t in (*op.inputs, *op.outputs)]
-    if len(op.outputs) != 1 or any(not shape for shape in shapes):
-        return None
-    *reads, out = shapes
-    sides = []
-    for shape in reads:
-        if len(shape) > len(out):
-            return None
-        along = list(enumerate(shape, start=len(out) - len(shape)))
-        if any(n not in (1, out[i]) for i, n in along):
-            return None
-        sides.append(tuple(Side(n, i) for i, n in along if n > 1) or (Side(1, span=1),))
-    weights = (
-        (Constant(op.name, op.weight_bytes),) if op.weight_bytes else ()
-    )  # whole: nothing says its sides
-    return Reach(out, tuple(sides), weights)
 
 
 def axes_of(network: Network, operators: Iterable[int]) -> GroupAxes | str:

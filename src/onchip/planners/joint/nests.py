@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.check.nests import nested
-from onchip.network import Operator, bits, mask
+from onchip.network import Reach, bits, mask
 from onchip.network.axes import GroupAxes, axes_of
+from onchip.network.reaches import reach_for
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.nests import NestSearch, group_key, widened
 from onchip.plans import Group
@@ -68,7 +69,7 @@ def nest_candidates(problem: FusionProblem, largest: int = LARGEST) -> tuple[Nes
     found: list[NestCandidate] = []
     texts: dict[object, int] = {}
     order = network.order
-    over_maps = [_over_maps(network.operators[v]) for v in order]
+    over_maps = [_over_maps(reach_for(network, network.operators[v])) for v in order]
     for first in range(len(order)):
         for end in range(first + 1, min(first + largest, len(order)) + 1):
             if over_maps[end - 1]:
@@ -105,15 +106,15 @@ def nest_candidates(problem: FusionProblem, largest: int = LARGEST) -> tuple[Nes
     )
 
 
-def _over_maps(op: Operator) -> bool:
+def _over_maps(reach: Reach | None) -> bool:
     """Return whether an operator slides a window, or multiplies maps of three dimensions and more by weights.
 
     Nests read whole sides where windows slide, and have too many axes to choose from on such maps.
     """
-    if op.reach is None:
+    if reach is None:
         return False
-    slides = any(side.axis >= 0 and side.span > 1 for read in op.reach.reads for side in read)
-    return slides or (len(op.reach.reads) == 1 and bool(op.reach.sums) and len(op.reach.output) > 3)
+    slides = any(side.axis >= 0 and side.span > 1 for read in reach.reads for side in read)
+    return slides or (len(reach.reads) == 1 and bool(reach.sums) and len(reach.output) > 3)
 
 
 def joined(problem: FusionProblem, members: int) -> bool:
