@@ -5,31 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from broken_nest_windows import disagreeing, misplaced_rings, parts, relooped, renested, unfinished
 from broken_plans import Broken, Site, breaks
 from nest_plans import nest_of, nest_plan, plan_of
 
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Leaf, Loop, Nest, Plan
-
-
-def renested(plan: Plan, nest: Nest) -> Broken:
-    (group,) = plan.groups
-    return Broken(replace(plan, groups=(replace(group, tiling=nest),)), None)
-
-
-def relooped(plan: Plan, **changes: object) -> Broken:
-    nest = nest_of(plan)
-    (loop,) = nest.body
-    return renested(plan, replace(nest, body=(replace(loop, **changes),)))  # type: ignore[arg-type]
-
-
-def parts(plan: Plan) -> tuple[Loop, Leaf, Leaf]:
-    (loop,) = nest_of(plan).body
-    assert isinstance(loop, Loop)
-    up, down = loop.body
-    assert isinstance(up, Leaf)
-    assert isinstance(down, Leaf)
-    return loop, up, down
+from onchip.plans import Leaf, Loop, Nest
 
 
 @breaks("nest-alone")
@@ -55,7 +36,6 @@ def _(s: Site) -> Iterator[Broken]:
 def _(s: Site) -> Iterator[Broken]:
     plan = nest_plan(s.rng)
     loop, up, down = parts(plan)
-    yield relooped(plan, over=(("up", 0), ("down", 2)))  # four and six indices
     yield relooped(plan, over=loop.over[:1])
     yield relooped(plan, over=(*loop.over, ("nobody", 0)))
     yield relooped(plan, over=(("up", 3), ("down", 0)))
@@ -65,6 +45,17 @@ def _(s: Site) -> Iterator[Broken]:
     again = Loop((("up", loop.over[0][1]), ("down", 1)), 1, loop.body)  # cut before in one of both
     yield relooped(plan, body=(again,))
     yield relooped(plan, body=(*loop.body, Loop((), 1, ())))
+    apart = Network.build(
+        "apart",
+        [("x", 4, "input"), ("y", 4, "activation"), ("v", 6, "input"), ("w", 6, "activation")],
+        [
+            OperatorSpec("f", "Relu", ["x"], ["y"], reach=Reach((4,), ((Side(4, 0),),))),
+            OperatorSpec("e", "Relu", ["v"], ["w"], reach=Reach((6,), ((Side(6, 0),),))),
+        ],
+        ["y", "w"],
+    )
+    leaves = (Leaf("f"), Leaf("e"))
+    yield renested(plan_of(apart, Nest(leaves)), Nest((Loop((("f", 0), ("e", 0)), 1, leaves),)))
     rows = Reach((4, 6), ((Side(4, 0), Side(6, span=6)),))
     norm = Network.build(
         "norm",
@@ -91,6 +82,12 @@ def _(s: Site) -> Iterator[Broken]:
     plan = nest_plan(s.rng)
     yield relooped(plan, over=(("up", 2), ("down", 1)), keep=())  # a sum of up
     yield relooped(plan, over=(("up", 0), ("down", 1)), keep=())  # which leaves h whole in down
+    yield from unfinished()
+
+
+@breaks("nest-windows")
+def _(s: Site) -> Iterator[Broken]:
+    yield from disagreeing(s.rng)
 
 
 @breaks("nest-keep")
@@ -109,6 +106,7 @@ def _(s: Site) -> Iterator[Broken]:
         plan_of(plan.network, nest_of(plan_of(plan.network, Nest((up, down)))), ["x"]),
         Nest((up, down), ("x",)),
     )
+    yield from misplaced_rings(s.rng)
 
 
 @breaks("nest-over")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from random import Random
 
 from onchip.check import certify
@@ -11,7 +11,7 @@ from onchip.machines.chip import Chip
 from onchip.network import Constant, Network, OperatorSpec, Reach, Side
 from onchip.plans import Alloc, Group, Instruction, Leaf, Load, Loop, Nest, Plan, Run, Scratch, Store
 
-__all__ = ["BUDGET_12", "nest_of", "nest_plan", "plan_of", "products"]
+__all__ = ["BUDGET_12", "nest_of", "nest_plan", "plan_of", "products", "slid"]
 
 CHIP = Chip("test", 1)
 
@@ -35,6 +35,30 @@ def products() -> Network:
         ],
         ["z"],
     )
+
+
+def slid(rows: Sequence[int], windows: Sequence[tuple[int, ...]]) -> Network:
+    """Operators `c1`, `c2`, ... of one axis each, from `x` by `h1`, ...: by stride, before, span and per.
+
+    Every operator reads what the one before makes.
+    """
+    names = ["x", *(f"h{n}" for n in range(1, len(rows)))]
+    tensors = [
+        (name, n, "activation" if at else "input")
+        for at, (name, n) in enumerate(zip(names, rows, strict=True))
+    ]
+    specs = [
+        OperatorSpec(
+            f"c{n}",
+            "Conv",
+            [names[n - 1]],
+            [names[n]],
+            macs=rows[n],
+            reach=Reach((rows[n],), ((Side(rows[n - 1], 0, *window),),)),
+        )
+        for n, window in enumerate(windows, 1)
+    ]
+    return Network.build("windows", tensors, specs, [names[-1]])  # type: ignore[arg-type]
 
 
 def nest_of(plan: Plan) -> Nest:

@@ -1,21 +1,20 @@
-"""The homes of a nest's buffers: where each is filled and given back, how much it holds, what crosses.
+"""The homes of a nest's buffers: where each is filled and given back.
 
 A buffer serves all uses below its home: a body of the nest, or for one use alone a depth in the slices of
-its leaf. Bytes are counted turn by turn, from the tiles of all loops above the home.
+its leaf.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from onchip.check.nest_tree import Path, Turns
 from onchip.check.rules import broken
 from onchip.network.axes import ALL, GroupAxes
 from onchip.plans import Loop, Nest
 
-__all__ = ["Home", "UseAt", "brought", "entries", "held", "homes_of"]
+__all__ = ["Home", "UseAt", "homes_of"]
 
 Where = tuple[int, ...]
 """A body, by the item of every body that leads to it."""
@@ -24,13 +23,14 @@ UseAt = tuple[int, int]
 """An operator's position in the group, and the number of one of its uses (`Cut.uses`)."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Home:
     """A buffer from the moment in which it is filled, or first written, to that in which it is given back.
 
     `body` says which item of every body leads to that of its home; `above` are the loops, and for a use of
     its own the slices, around it. `uses` are the uses that share it, by operator and number; `guests` are
-    those of tensors that lie in its place before it.
+    those of tensors that lie in its place before it. `ring` is the loop, if any, in whose body it keeps what
+    the next turn needs again.
     """
 
     buffer: int
@@ -38,6 +38,7 @@ class Home:
     above: tuple[Turns, ...]
     uses: list[UseAt]
     guests: list[UseAt] = field(default_factory=list)
+    ring: Turns | None = None
 
 
 @dataclass(frozen=True)
@@ -46,45 +47,6 @@ class _Kept:
 
     name: str
     items: tuple[int, ...]
-
-
-def held(axes: GroupAxes, home: Home) -> tuple[int, ...]:
-    """Return the sizes of a buffer's sides at its home in the largest turn: the first."""
-    left = list(axes.buffers[home.buffer].sides)
-    for turn, cut in _cut(axes, home):
-        for side in cut:
-            left[side] = turn.most
-    return tuple(left)
-
-
-def brought(axes: GroupAxes, home: Home) -> int:
-    """Return the bytes of a buffer in all turns of the loops above its home together."""
-    buffer = axes.buffers[home.buffer]
-    left, total = list(buffer.sides), buffer.element
-    for turn, cut in _cut(axes, home):
-        for side in cut:
-            left[side] = 1
-        total *= sum(count * length ** len(cut) for length, count in turn.tiles.items())
-    return total * prod(left)
-
-
-def entries(above: Sequence[Turns]) -> int:
-    """Return how often everything inside some loops, outermost first, is begun."""
-    return prod(sum(turn.tiles.values()) for turn in _ends(above))
-
-
-def _ends(above: Sequence[Turns]) -> list[Turns]:
-    """Return the last loop of every chain."""
-    inner = {turn.before for turn in above}
-    return [turn for turn in above if turn not in inner]
-
-
-def _cut(axes: GroupAxes, home: Home) -> Iterator[tuple[Turns, list[int]]]:
-    """Yield the last loop of every chain above a home, and the buffer's sides that it cuts."""
-    uses = [(at, axes.operators[at].uses[n]) for at, n in home.uses]
-    sides = range(len(axes.buffers[home.buffer].sides))
-    for turn in _ends(home.above):
-        yield turn, [side for side in sides if turn.cuts(uses, side)]
 
 
 def homes_of(

@@ -2,7 +2,8 @@
 
 Loops that go along one axis of an operator, one inside the other, are a chain: each cuts what the one before
 it leaves. A loop is over one axis of each operator inside it, and all of these were cut by the same chain
-before: so a chain has the same turns for all of them, ragged last tiles included.
+before: so a chain has the same turns for all of them, ragged last tiles included. A loop along which windows
+slide is a chain of its own (`nest_windows`).
 """
 
 from __future__ import annotations
@@ -12,27 +13,26 @@ from dataclasses import dataclass
 
 from onchip.check.rules import broken
 from onchip.network.axes import Cut, GroupAxes, Use
+from onchip.network.operators import Side
 from onchip.plans import Leaf, Loop, Nest
 
-__all__ = ["Path", "Turns", "paths_of"]
+__all__ = ["Path", "Turns", "followed", "paths_of"]
 
 
 @dataclass(frozen=True, eq=False)
 class Turns:
     """A loop, or a slice of a leaf, with the chain of loops before it.
 
-    `over` is its axis by the operator's position in the group. `tiles` counts the tiles of all turns of the
-    whole chain by their length.
+    `over` is its axis by the operator's position in the group, `tile` the indices of a turn. `where` says
+    which item of every body leads to the loop's body, or to the leaf of a slice; `ring` are the names that
+    the loop says.
     """
 
     over: Mapping[int, int]
-    tiles: Mapping[int, int]
+    tile: int
     before: Turns | None
-
-    @property
-    def most(self) -> int:
-        """The length of the first tile: no other is longer."""
-        return max(self.tiles)
+    where: tuple[int, ...]
+    ring: tuple[str, ...] = ()
 
     def cuts(self, uses: Sequence[tuple[int, Use]], side: int) -> bool:
         """Return whether it goes along one side of a buffer in all of its uses (operator, use)."""
@@ -63,10 +63,19 @@ class Path:
         return self.turns[len(self.items) - 1 :]
 
 
+def followed(use: Use, axis: int) -> dict[int, Side | None]:
+    """Return the sides of a buffer that a use follows along an axis of its operator.
+
+    Each with the window that slides over it, None where the use goes index by index.
+    """
+    found: dict[int, Side | None] = {side: None for side, one in enumerate(use.axes) if one == axis}
+    return found | {side: w for side, w in enumerate(use.slides) if w is not None and w.axis == axis}
+
+
 def paths_of(group: str, nest: Nest, axes: GroupAxes) -> tuple[Path, ...]:
     """Return the leaves in the order in which they run.
 
-    Raises `Broken` by the rules nest-leaves, nest-axes and nest-finished.
+    Raises `Broken` by the rules nest-leaves, nest-axes, nest-tiles and nest-finished.
     """
     tree = _Tree(group, axes)
     tree.body(nest.body, (), ())
@@ -94,7 +103,7 @@ class _Tree:
             if isinstance(item, Leaf):
                 inside.append(self.leaf(item, (*items, n), around))
             else:
-                turns = self.loop(item, around)
+                turns = self.loop(item, (*items, n), around)
                 below = self.body(item.body, (*items, n), (*around, turns))
                 if set(below) != turns.over.keys():
                     broken(
@@ -104,7 +113,7 @@ class _Tree:
                 inside += below
         return inside
 
-    def loop(self, loop: Loop, around: tuple[Turns, ...]) -> Turns:
+    def loop(self, loop: Loop, items: tuple[int, ...], around: tuple[Turns, ...]) -> Turns:
         over: dict[int, int] = {}
         before: set[Turns | None] = set()
         for name, axis in loop.over:
@@ -119,15 +128,9 @@ class _Tree:
                 f"a loop of group {self.group} goes over {_listed(loop)}, and outer loops cut these axes"
                 " differently",
             )
-        sizes = {self.axes.operators[at].axes[axis] for at, axis in over.items()}
         [outer] = before
-        if outer is None and len(sizes) > 1:
-            broken(
-                "nest-axes",
-                f"a loop of group {self.group} goes over {_listed(loop)}, axes of"
-                f" {' and '.join(f'{n:,}' for n in sorted(sizes))} indices",
-            )
-        return Turns(over, self.tiles(min(sizes), outer, loop.tile), outer)
+        self.tile(loop.tile)
+        return Turns(over, loop.tile, outer, items, loop.ring)
 
     def leaf(self, leaf: Leaf, items: tuple[int, ...], around: tuple[Turns, ...]) -> int:
         at = self.at.get(leaf.operator)
@@ -142,7 +145,8 @@ class _Tree:
             if axis in (earlier for earlier, _ in leaf.slices[:n]):
                 broken("nest-axes", f"{cut.name} in group {self.group} is sliced along axis {axis} twice")
             outer = self.before(at, axis, around)
-            turns = (*turns, Turns({at: axis}, self.tiles(cut.axes[axis], outer, tile), outer))
+            self.tile(tile)
+            turns = (*turns, Turns({at: axis}, tile, outer, items))
         self.found[at] = Path(at, items, turns, leaf.over)
         return at
 
@@ -154,18 +158,9 @@ class _Tree:
             broken("nest-axes", f"group {self.group} cuts {cut.name} along axis {axis}, {reason}")
         return next((turn for turn in reversed(around) if turn.over.get(at) == axis), None)
 
-    def tiles(self, size: int, before: Turns | None, tile: int) -> dict[int, int]:
-        """Return how many tiles of each length a loop has over what a chain leaves of an axis."""
+    def tile(self, tile: int) -> None:
         if tile < 1:
             broken("nest-tiles", f"a loop or slice of group {self.group} takes {tile} indices in a turn")
-        found: dict[int, int] = {}
-        for length, count in (before.tiles if before else {size: 1}).items():
-            full, rest = divmod(length, tile)
-            if full:
-                found[tile] = found.get(tile, 0) + full * count
-            if rest:
-                found[rest] = found.get(rest, 0) + count
-        return found
 
 
 def _uncut(cut: Cut, axis: int) -> str:
@@ -201,10 +196,9 @@ def _finished(group: str, axes: GroupAxes, found: Mapping[int, Path], at: int, u
                     f"group {group} has {cut.name} and {who} in a loop over a sum of {cut.name}, and {who}"
                     f" would read {name} unfinished",
                 )
-            for side, axis in enumerate(cut.writes.axes):
-                if (axis == turn.over[maker]) != (use.axes[side] == turn.over[at]):
-                    broken(
-                        "nest-finished",
-                        f"group {group} has {cut.name} and {who} in a loop that does not cut {name} alike in"
-                        " both",
-                    )
+            if followed(cut.writes, turn.over[maker]).keys() != followed(use, turn.over[at]).keys():
+                broken(
+                    "nest-finished",
+                    f"group {group} has {cut.name} and {who} in a loop that does not cut {name} alike in"
+                    " both",
+                )

@@ -1,8 +1,8 @@
 """A group that runs as a nest of loops: what is legal, its scratch, and its bytes. docs/nests.md is the law.
 
 Everything follows from the plan's loops and the axes of the operators: `nest_tree` walks the loops,
-`nest_homes` finds where buffers live. Here their bytes are added up, and every buffer gets its place in the
-scratch.
+`nest_homes` finds where buffers live, `nest_windows` how far windows take a turn, `nest_sizes` what that
+makes. Here bytes are added up, and every buffer gets its place in the scratch.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 
-from onchip.check.nest_homes import Home, UseAt, brought, entries, held, homes_of
+from onchip.check.nest_homes import Home, UseAt, homes_of
+from onchip.check.nest_sizes import Sizes
 from onchip.check.nest_tree import Path, paths_of
+from onchip.check.nest_windows import Windows, windows_of
 from onchip.check.parts import Part, up
 from onchip.check.rules import Broken, broken
 from onchip.network import Network, bits, mask
@@ -36,7 +38,9 @@ class Place:
     `sides` indices in a turn. It takes `bytes`, rounded up, at `offset` of the scratch, from the leaf `first`
     on up to `last`, counted in the order in which they run. `uses` are the uses that find it there,
     (operator's position in the group, number of `Cut.uses`): also those of operands in whose place it is
-    written. `crosses` are its bytes to and from DRAM in all turns together, 0 for what stays inside.
+    written. Along the side `ring` it keeps what the next turn of the loop around its home needs again, and
+    lives in all of that loop's body; it is None for all that is new in every turn. `crosses` are its bytes to
+    and from DRAM in all turns together, 0 for what stays inside.
     """
 
     buffer: int
@@ -49,6 +53,7 @@ class Place:
     last: int
     uses: tuple[UseAt, ...]
     crosses: int
+    ring: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,8 @@ class Layout:
 
     `entries` says for every leaf, in the order in which they run, how often the nest, each loop around the
     leaf and each of its slices begins a turn: what has `deep` of them above it is begun `entries[leaf][deep]`
-    times.
+    times. `windows` are the loops along which windows slide, outer ones first; in them homes are known by
+    their numbers in `places`. `macs` are the multiply-accumulates of the group, with what is made again.
     """
 
     axes: GroupAxes
@@ -65,6 +71,8 @@ class Layout:
     need: int
     extent: int
     entries: tuple[tuple[int, ...], ...]
+    windows: tuple[Windows, ...]
+    macs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +120,30 @@ def nested(
     whole = frozenset() if streamed is None else operands.difference(streamed)
     paths = paths_of(group.name, nest, axes)
     homes = homes_of(group.name, nest, axes, paths, leaving, whole)
+    windows = windows_of(group.name, axes, paths, homes, leaving)
+    sizes = Sizes(axes, homes, windows)
     crossing = dict.fromkeys(sorted(operands - whole), 0)
-    weights, moved = 0, [0] * len(homes)
+    weights, crosses = 0, [0] * len(homes)
     for n, home in enumerate(homes):
         buffer = axes.buffers[home.buffer]
+        moved, once = sizes.moved(n)
         if buffer.maker is None:
-            moved[n] = brought(axes, home)
+            crosses[n] = moved
         elif buffer.tensor in leaving:  # partial sums come back, but for the first ones
-            moved[n] = 2 * brought(axes, home) - buffer.bytes
+            crosses[n] = 2 * moved - once
         if buffer.tensor is None:
-            weights += moved[n]
-        elif moved[n]:
-            crossing[buffer.tensor] += moved[n]
+            weights += crosses[n]
+        elif crosses[n]:
+            crossing[buffer.tensor] += crosses[n]
     if max((weights, *crossing.values())) >= MOST_BYTES:
         broken("group-unproved", f"group {group.name} moves an absurd number of bytes")
-    layout, worst = _laid_out(axes, paths, homes, moved, alignment)
+    macs = sum(sizes.work(at, network.operators[cut.operator].work) for at, cut in enumerate(axes.operators))
+    if macs >= MOST_BYTES:
+        broken("group-unproved", f"group {group.name} makes an absurd number of indices again")
+    places, need, worst = _laid_out(paths, homes, sizes, crosses, alignment)
+    extent = max((place.offset + place.bytes for place in places), default=0)
+    begun = tuple(tuple(sizes.entries(path.turns[:n]) for n in range(len(path.turns) + 1)) for path in paths)
+    layout = Layout(axes, places, need, extent, begun, tuple(windows.values()), macs)
     parts = tuple(_part(axes, place) for place in worst)
     return Nested(layout, parts, crossing, weights)
 
@@ -144,21 +161,22 @@ def _leaving(network: Network, inside: Collection[int]) -> frozenset[int]:
 
 
 def _laid_out(
-    axes: GroupAxes, paths: Sequence[Path], homes: Sequence[Home], moved: Sequence[int], alignment: int
-) -> tuple[Layout, list[Place]]:
-    """Return the layout, and the places that live at the worst moment.
+    paths: Sequence[Path], homes: Sequence[Home], sizes: Sizes, crosses: Sequence[int], alignment: int
+) -> tuple[tuple[Place, ...], int, list[Place]]:
+    """Return the places of all homes, the bytes at the worst moment, and the places that live then.
 
     Places are packed first fit, the largest first, over the leaves at which they live.
     """
     ordered = [path.items for path in paths]  # as they run, which is their lexical order
     order = {path.at: path.items for path in paths}
     spans, live = [], [0] * (len(paths) + 1)
-    sides = [held(axes, home) for home in homes]
+    held = [sizes.held(n) for n in range(len(homes))]
     for n, home in enumerate(homes):
-        deep, size = len(home.body), up(prod(sides[n]) * axes.buffers[home.buffer].element, alignment)
-        items = [order[at][deep : deep + 1] for at, _ in (*home.uses, *home.guests)]
-        first = bisect_left(ordered, (*home.body, *min(items)))
-        last = bisect_left(ordered, _behind((*home.body, *max(items)))) - 1
+        deep = len(home.body)
+        size = up(prod(held[n]) * sizes.axes.buffers[home.buffer].element, alignment)
+        items = [order[at][: deep + 1] for at, _ in (*home.uses, *home.guests)]
+        least, most = (min(items), max(items)) if home.ring is None else (home.body, home.body)
+        first, last = bisect_left(ordered, least), bisect_left(ordered, _behind(most)) - 1
         spans.append((-size, first, last, n))
         live[first] += size
         live[last + 1] -= size
@@ -173,17 +191,16 @@ def _laid_out(
             at = max(at, end)
         home = homes[n]
         uses = (*home.uses, *home.guests)
+        ring = None if home.ring is None else sizes.windows[home.ring].side[n]
         places[n] = Place(
-            home.buffer, home.body, len(home.above), sides[n], size, at, first, last, uses, moved[n]
+            home.buffer, home.body, len(home.above), held[n], size, at, first, last, uses, crosses[n], ring
         )  # fmt: skip
         for some in there[first : last + 1]:
             some.append(n)
     found = tuple(places[n] for n in range(len(homes)))
     need = list(accumulate(live[:-1]))
     worst = [places[n] for n in sorted(there[need.index(max(need))])]
-    extent = max((p.offset + p.bytes for p in found), default=0)
-    begun = tuple(tuple(entries(path.turns[:n]) for n in range(len(path.turns) + 1)) for path in paths)
-    return Layout(axes, found, max(need), extent, begun), worst
+    return found, max(need), worst
 
 
 def _behind(items: tuple[int, ...]) -> tuple[int, ...]:

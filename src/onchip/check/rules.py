@@ -93,6 +93,7 @@ RULES: dict[str, str] = {
     "nest-axes": "a loop cuts, alike, one axis of each operator in it; none is kept together or sliced twice",
     "nest-tiles": "a loop and a slice take 1 index or more in a turn",
     "nest-finished": "a loop around maker and reader of a tensor cuts it alike, and is no sum of the maker",
+    "nest-windows": "windows along a loop agree in strides and turns; no loop inside goes along it again",
     "nest-keep": "a body keeps, once, streamed operands or constants: around a use; what leaves, around all",
     "nest-over": "an output replaces, element by element, an operand made inside that nothing else reads",
     # the end, and the figures

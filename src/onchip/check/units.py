@@ -96,14 +96,16 @@ def units_of(
 def macs_of(network: Network, units: Iterable[Unit]) -> int | None:
     """Return the multiply-accumulates if each unit runs once; None if a group in tiles may repeat some.
 
-    A nest repeats none: its loops go along axes of the operators inside, and none that stays together.
+    A nest repeats what windows make it: its other loops go along axes of the operators inside, and none that
+    stays together.
     """
     total = 0
     for unit in units:
         if unit.crossing is not None and unit.rings is None and unit.nest is None:
             return None
         own = sum(network.operators[op].work for op in unit.operators)
-        total += own if unit.rings is None else unit.rings.macs
+        run = unit.rings or unit.nest
+        total += own if run is None else run.macs
     return total
 
 
