@@ -10,7 +10,8 @@ from random import Random
 import pytest
 
 from nest_groups import NestCase, Walk, group_of, legal, named, random_nest_case
-from onchip.check.nest_homes import brought, homes_of
+from onchip.check.nest_homes import homes_of
+from onchip.check.nest_sizes import Sizes
 from onchip.check.nest_tree import paths_of
 from onchip.network.axes import ALL
 from onchip.planners.nests import NestRules, NestSearch, best_nest, group_key, scratch_of, widened
@@ -280,12 +281,12 @@ def test_the_judge_derives_the_same() -> None:
             ):
                 homes = homes_of("g", nest, group, paths_of("g", nest, group), leaving, case.whole)
                 total = 0
-                for home in homes:
-                    buffer, moved = group.buffers[home.buffer], brought(group, home)
-                    if buffer.maker is None:
+                for i, home in enumerate(homes):
+                    moved, once = Sizes(group, homes, {}).moved(i)
+                    if group.buffers[home.buffer].maker is None:
                         total += moved
                     elif home.buffer in leaving:
-                        total += 2 * moved - buffer.bytes
+                        total += 2 * moved - once
                 assert total == found.bytes
             other = best_nest(group, leaving, case.whole, room, alignment=case.alignment, in_place=False)
             assert other is None or found.bytes <= other.bytes
