@@ -1,4 +1,4 @@
-"""How much a buffer of a nest holds at its home, and what crosses: counted from tiles and turns."""
+"""The sizes of a nest's buffers at their homes, and the bytes that cross: counted from tiles and turns."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def windows_of(
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """What a loop cuts alike for all: an output, by its maker, or a buffer from outside, by ~ its home.
+    """A buffer that a loop cuts for all alike: an output, by its maker, or one from outside, by ~ its home.
 
     `readers` are operators in the loop, `windows` theirs over `side`, which has `size` indices.
     """
@@ -137,7 +137,7 @@ class _Link:
 
 
 class _Nest:
-    """What the loops of a nest look at: `order` says when an operator runs."""
+    """A nest as its loops see it: `order` says when an operator runs."""
 
     def __init__(
         self,
