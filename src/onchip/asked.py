@@ -102,7 +102,7 @@ def cannot_run(model: Source | Network, plan: Plan | None) -> str:
         for op in plan.network.operators:
             matrix = op.geometry is not None and op.geometry.kind == "fully_connected" and op.name in tiled
             shape = model.executable.shape[op.outputs[0]] if matrix else ()
-            if len(shape) > 3 or (len(shape) == 3 and shape[0] != 1):
+            if len(shape) > 3:
                 return (
                     "the plan is proved, but onchip run cannot execute matrices of"
                     f" {' x '.join(map(str, shape))} in tiles yet (operator {op.name})"

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 class Map:
     """A tensor's extents as a map; `flat`: a matrix [rows, features] without images, with the map's rows.
 
-    With rank 3 its node sees one image of it: [1, rows, features].
+    With rank 3 its node sees all rows as those of one image: [1, rows, features].
     """
 
     images: int
@@ -103,12 +103,12 @@ class Region:
 def map_of(shape: Sequence[int], *, images: bool) -> Map | None:
     """Return the map of a value; `images`: whether the network has maps of four dimensions. Else None.
 
-    A value of three dimensions, of which the first is 1, is a matrix, whose rows are the map's rows.
+    A value of three dimensions is a matrix, whose rows, those of all of its images, are the map's rows.
     """
     if len(shape) == 4:
         return Map(shape[0], shape[1], shape[2], shape[3])
     if len(shape) == 2:
         return Map(shape[0], shape[1], 1, 1, 2) if images else Map(1, shape[1], shape[0], 1, 2, True)
-    if len(shape) == 3 and shape[0] == 1:
-        return Map(1, shape[2], shape[1], 1, 3, True)
+    if len(shape) == 3:
+        return Map(1, shape[2], shape[0] * shape[1], 1, 3, True)
     return None

@@ -77,10 +77,12 @@ def _nodes(
     constants = {name: engine.parts.constants[name] for name in names}
     view = maps[output]
     kernels = _kernels(engine, op, found, constants)
+    settings = {name for node in found if node.op_type == "Resize" for name in node.input[1:]}
     by_channel = [
         Parameter(name, array, "c")
         for name, array in constants.items()
         if array.dtype.kind == "f"
+        and name not in settings
         and array.size == view.channels > 1
         and (kernels is None or name != kernels[0])
     ]

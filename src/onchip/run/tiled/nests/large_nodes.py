@@ -85,6 +85,7 @@ def _rotary(boxed: Boxed, node: onnx.NodeProto) -> None:
 
 def _by_channel(boxed: Boxed, node: onnx.NodeProto) -> None:
     """Each channel of each image is brought to one mean and spread."""
+    boxed.reorders = True
     value, form = node.input[0], boxed.form(node.input[0])
     groups = node.op_type == "GroupNormalization"
     boxed.whole(value, range(1 if groups else 2, len(form)))

@@ -42,10 +42,12 @@ class WholeKernel:
         self.op, self.engine, self.axes, self.output, self.sources = op, engine, axes, output, sources
         self.given = {source.name: i for i, source in enumerate(sources) if source.filled}
         self.summed = frozenset(axis for axis in axes.sums if axis in cut)
-        self.sums = self.approximate = bool(self.summed)
+        self.sums = bool(self.summed)
         self.wanted = self.head = engine.executable.value[op.outputs[0]]
         self.bias = ""
         nodes, _ = engine.parts.between(self.given, [self.wanted], f"operator {op.name}")
+        # A norm of a part may add up in another order.
+        self.approximate = self.sums or any("Norm" in node.op_type for node in nodes)
         if self.sums:
             heads = [node for node in nodes if node.op_type in SUMS]
             if len(heads) != 1:
