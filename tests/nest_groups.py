@@ -7,13 +7,14 @@ up what crosses and what is held.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import prod
 from random import Random
 
 from onchip.network.axes import ALL, Buffer, Cut, GroupAxes, Use
+from onchip.network.operators import Side
 from onchip.plans.nest import Leaf, Loop, Nest, leaves
 
 
@@ -21,7 +22,8 @@ def group_of(sizes: str, lines: Sequence[str], element: int = 1) -> GroupAxes:
     """A group in few words: `m=4 d=4`, then operators as `up: h(m,f) = x(m,d) A(d,f) | f`.
 
     Letters are an operator's own axes; those of its output come first. A side `*d` has the size of d, and
-    all of its positions are needed. Behind the bar stand axes along which the operator is not cut.
+    all of its positions are needed; over a side `H@h:2:1:3`, of the size of H, a window of 3 slides along h by
+    steps of 2, from 1 before its begin on. Behind the bar stand axes along which the operator is not cut.
     """
     size = {name: int(n) for name, _, n in (word.partition("=") for word in sizes.split())}
     places: dict[str, int] = {}
@@ -34,13 +36,15 @@ def group_of(sizes: str, lines: Sequence[str], element: int = 1) -> GroupAxes:
         terms = [_term(word) for word in (made.strip(), *operands.split())]
         axes = [*terms[0][1]]
         for _, sides in terms[1:]:
-            axes += [s for s in sides if s[0] != "*" and s not in axes]
+            axes += [s for s in sides if s[0] != "*" and "@" not in s and s not in axes]
         uses = []
         for i, (tensor, sides) in enumerate(terms):
             if tensor not in places:
                 places[tensor] = len(rows)
-                rows.append((tensor, tuple(size[s.lstrip("*")] for s in sides), at if i == 0 else None))
-            uses.append(Use(places[tensor], tuple(ALL if s[0] == "*" else axes.index(s) for s in sides)))
+                sized = tuple(size[s.lstrip("*").partition("@")[0]] for s in sides)
+                rows.append((tensor, sized, at if i == 0 else None))
+            along = tuple(ALL if s[0] == "*" or "@" in s else axes.index(s) for s in sides)
+            uses.append(Use(places[tensor], along, tuple(_window(s, size, axes) for s in sides)))
         operators.append(
             Cut(at, name.strip(), tuple(size[a] for a in axes), len(terms[0][1]),
                 frozenset(axes.index(a) for a in together.split()), tuple(uses[1:]), (), uses[0])
@@ -50,6 +54,15 @@ def group_of(sizes: str, lines: Sequence[str], element: int = 1) -> GroupAxes:
         for i, (name, sides, maker) in enumerate(rows)
     ]
     return GroupAxes(tuple(operators), tuple(buffers))
+
+
+def _window(side: str, size: Mapping[str, int], axes: Sequence[str]) -> Side | None:
+    name, _, window = side.partition("@")
+    if not window:
+        return None
+    axis, *numbers = window.split(":")
+    stride, before, span = map(int, numbers)
+    return Side(size[name], axes.index(axis), stride, before, span)
 
 
 def _term(word: str) -> tuple[str, list[str]]:

@@ -24,7 +24,10 @@ Set set_of(const std::vector<Id>& members, std::size_t size) {
 }  // namespace
 
 void bind(nb::module_& m) {
-    given<Use>(m, "NestUse", Field("buffer", &Use::buffer), Field("axes", &Use::axes));
+    given<Slide>(m, "NestSlide", Field("side", &Slide::side), Field("axis", &Slide::axis),
+                 Field("stride", &Slide::stride), Field("before", &Slide::before), Field("span", &Slide::span),
+                 Field("per", &Slide::per));
+    given<Use>(m, "NestUse", Field("buffer", &Use::buffer), Field("axes", &Use::axes), Field("slides", &Use::slides));
     given<Operator>(m, "NestOperator", Field("axes", &Operator::axes), Field("outputs", &Operator::outputs),
                     Field("together", &Operator::together), Field("reads", &Operator::reads),
                     Field("writes", &Operator::writes));
@@ -32,18 +35,20 @@ void bind(nb::module_& m) {
                   Field("maker", &Buffer::maker), Field("leaves", &Buffer::leaves));
     given<Rules>(m, "NestRules", Field("tiles", &Rules::tiles), Field("inner", &Rules::inner),
                  Field("outer", &Rules::outer), Field("exchange", &Rules::exchange), Field("slices", &Rules::slices),
-                 Field("bounds", &Rules::bounds));
+                 Field("rings", &Rules::rings), Field("bounds", &Rules::bounds));
     answer<Item>(m, "NestItem", Field("operation", &Item::operation), Field("slices", &Item::slices), Field("under", &Item::under),
-                 Field("over", &Item::over), Field("tile", &Item::tile), Field("keep", &Item::keep),
+                 Field("over", &Item::over), Field("tile", &Item::tile), Field("keep", &Item::keep), Field("ring", &Item::ring),
                  Field("body", &Item::body));
     answer<Found>(m, "NestFound", Field("bytes", &Found::bytes), Field("need", &Found::need),
                   Field("root", &Found::root));
     answer<Answer>(m, "NestAnswer", Field("found", &Answer::found), Field("end", &Answer::end),
                    Field("shapes", &Answer::shapes));
     nb::class_<Problem>(m, "NestProblem")
-        .def(nb::init<std::vector<Operator>, std::vector<Buffer>, Bytes, std::size_t, bool, bool, bool, const Rules&>(),
+        .def(nb::init<std::vector<Operator>, std::vector<Buffer>, Bytes, std::size_t, bool, bool, bool, std::size_t,
+                      const Rules&>(),
              nb::kw_only(), nb::arg("operators"), nb::arg("buffers"), nb::arg("alignment"), nb::arg("spine"),
-             nb::arg("passes"), nb::arg("pairs"), nb::arg("in_place"), nb::arg("rules"))
+             nb::arg("passes"), nb::arg("pairs"), nb::arg("in_place"), nb::arg("windows"),
+             nb::arg("rules"))
         .def(
             "best",
             [](Problem& self, const std::vector<Id>& whole, Bytes room, std::optional<Bytes> below,

@@ -38,6 +38,26 @@ class Joining {
     std::vector<Members> members_;
 };
 
+const Slide* window_of(const std::vector<Slide>& slides, std::size_t side) {
+    for (const Slide& one : slides)
+        if (one.side == side) return &one;
+    return nullptr;
+}
+
+// The indices of a side that any of the windows needs.
+std::int64_t rows_of(const Slide& slide, std::int64_t windows, std::int64_t size) {
+    std::int64_t rows = 0, next = 0;
+    for (std::int64_t o = 0; o < windows && next < size; ++o) {
+        const std::int64_t at = o * slide.stride - slide.before;
+        const std::int64_t first = at >= 0 ? at / slide.per : -((slide.per - 1 - at) / slide.per);
+        const std::int64_t from = std::max(next, first), to = std::min(size, first + slide.span);
+        if (from >= to) continue;
+        rows += to - from;
+        next = to;
+    }
+    return rows;
+}
+
 std::vector<Point> points_of(std::int64_t size, bool every_tile) {
     std::vector<Point> points;
     for (std::int64_t tile = size - 1; tile > 0; --tile) {
@@ -64,7 +84,7 @@ Group::Group(std::vector<Operator> given, std::vector<Buffer> used, bool every_t
             if (op.axes[a] > 1) sliced[o] |= one(a);
         for (const Id a : op.together) sliced[o] &= ~one(a);
         const auto add = [&](const Use& use, bool writes) {
-            Access access{o, use.buffer, writes, use.axes, {}, 0};
+            Access access{o, use.buffer, writes, use.axes, use.slides, {}, 0};
             for (const int axis : use.axes)
                 if (axis >= 0) access.slices |= one(static_cast<Id>(axis)) & sliced[o];
             const Id id = static_cast<Id>(accesses.size());
@@ -98,10 +118,30 @@ bool Group::may_lie_under(const Access& read, const Access& made) const {
     if (x.sides != y.sides || x.element != y.element) return false;
     for (std::size_t s = 0; s < read.axes.size(); ++s) {
         const bool row = read.axes[s] < 0 && std::count(op.together.begin(), op.together.end(),
-                                                        static_cast<Id>(made.axes[s])) > 0;
+                                                        static_cast<Id>(made.axes[s])) > 0 &&
+                         window_of(read.slides, s) == nullptr;
         if (made.axes[s] < 0 || (read.axes[s] != made.axes[s] && !row)) return false;
     }
     return std::all_of(op.axes.begin() + op.outputs, op.axes.end(), [](std::int64_t sum) { return sum == 1; });
+}
+
+Bytes Group::least(Id buffer) const {
+    Bytes all = buffers[buffer].element;
+    for (std::size_t s = 0; s < buffers[buffer].sides.size(); ++s) {
+        const std::int64_t size = buffers[buffer].sides[s];
+        std::int64_t rows = 0;
+        for (const Id u : uses[buffer]) {
+            const Slide* slide = accesses[u].writes ? nullptr : window_of(accesses[u].slides, s);
+            rows = std::max(rows, slide ? rows_of(*slide, operators[accesses[u].op].axes[slide->axis], size) : size);
+        }
+        all = times(all, rows);
+    }
+    return all;
+}
+
+bool Group::slides_along(const Access& access, Id loop_class) const {
+    const int side = access.cut[loop_class];
+    return side >= 0 && window_of(access.slides, static_cast<std::size_t>(side)) != nullptr;
 }
 
 Bytes Group::bytes(Id buffer) const {
@@ -121,6 +161,10 @@ void Group::check() const {
             if (axis >= static_cast<int>(op.axes.size())) return false;
             if (axis >= 0 && op.axes[static_cast<Id>(axis)] != buffers[use.buffer].sides[s]) return false;
             if (axis >= 0 && std::count(use.axes.begin(), use.axes.end(), axis) > 1) return false;
+        }
+        for (const Slide& slide : use.slides) {
+            if (slide.side >= use.axes.size() || slide.axis >= op.axes.size() || use.axes[slide.side] >= 0) return false;
+            if (slide.stride < 1 || slide.per < 1 || slide.span < 1) return false;
         }
         return true;
     };
@@ -148,10 +192,17 @@ void Group::check() const {
 
 void Group::find_classes() {
     Joining joining(operators);
+    bool windows = false;  // first what goes index by index in both
+    const auto along = [&](const Access& a, std::size_t side) {
+        const Slide* slide = windows ? window_of(a.slides, side) : nullptr;
+        return slide ? static_cast<int>(slide->axis) : a.axes[side];
+    };
     const auto join = [&](const Access& a, const Access& b) {
         for (std::size_t s = 0; s < a.axes.size(); ++s)
-            if (a.axes[s] >= 0 && b.axes[s] >= 0) joining.join(a.op, a.axes[s], b.op, b.axes[s]);
+            if (along(a, s) >= 0 && along(b, s) >= 0) joining.join(a.op, along(a, s), b.op, along(b, s));
     };
+    for (const bool sliding : {false, true}) {
+    windows = sliding;
     for (std::size_t o = size(); o-- > 0;) {  // tensors made here, from the last to the first
         const std::vector<Id>& all = uses[operators[o].writes.buffer];
         for (std::size_t i = 1; i < all.size(); ++i) join(accesses[all[0]], accesses[all[i]]);
@@ -160,6 +211,7 @@ void Group::find_classes() {
         if (buffers[b].maker < 0)
             for (std::size_t i = 1; i < uses[b].size(); ++i)
                 for (std::size_t j = 0; j < i; ++j) join(accesses[uses[b][j]], accesses[uses[b][i]]);
+    }
     for (const Members& members : joining.classes()) {
         const bool loops = std::any_of(members.begin(), members.end(),
                                        [&](const auto& m) { return has(sliced[m.first], m.second); });
@@ -189,11 +241,17 @@ void Group::set_classes(const std::vector<Members>& all, const std::vector<bool>
             const auto at = std::find(access.axes.begin(), access.axes.end(), c.axis[access.op]);
             const bool cut = c.axis[access.op] >= 0 && at != access.axes.end();
             access.cut.push_back(cut ? static_cast<int>(at - access.axes.begin()) : -1);
+            for (const Slide& slide : access.slides)  // along two sides it follows none
+                if (static_cast<int>(slide.axis) == c.axis[access.op]) {
+                    const bool second = access.cut.back() != -1;
+                    access.cut.back() = second ? -2 : static_cast<int>(slide.side);
+                }
         }
     }
     // A reader sees finished elements only: a loop over both is no sum of the maker, and cuts alike.
     for (std::size_t c = 0; c < classes.size(); ++c)
         for (Id b = 0; b < buffers.size(); ++b) {
+            for (const Id u : uses[b]) classes[c].windows |= slides_along(accesses[u], static_cast<Id>(c));
             if (!inner(b)) continue;
             const Access& made = accesses[uses[b][0]];
             const int axis = classes[c].axis[made.op];

@@ -25,9 +25,17 @@ inline constexpr bool has(Set set, std::size_t i) { return (set >> i & 1) != 0; 
 inline Bytes plus(Bytes a, Bytes b) { return a >= unlimited - b ? unlimited : a + b; }
 inline Bytes times(Bytes a, Bytes b) { return a > 0 && b > unlimited / a ? unlimited : a * b; }
 
+// Index o along an axis of an operator needs the `span` indices of a side from floor((o * stride - before) / per) on, as
+// far as they exist.
+struct Slide {
+    Id side = 0, axis = 0;
+    std::int64_t stride = 1, before = 0, span = 1, per = 1;
+};
+
 struct Use {
     Id buffer = 0;
-    std::vector<int> axes;  // by side of the buffer; negative: every position of it
+    std::vector<int> axes;  // by side of the buffer; negative: every position of it, or a window
+    std::vector<Slide> slides;
 };
 
 struct Operator {
@@ -58,6 +66,7 @@ struct Class {
     std::vector<Set> bad;   // by reader: makers that may not be inside with it
     std::vector<Point> points;  // of two turns and more, turns rising
     bool paired = false;        // of axes that no tensor links
+    bool windows = false;       // along some use of them windows slide
 };
 
 // The axes of a class: operator, axis.
@@ -68,7 +77,8 @@ struct Access {
     Id op = 0, buffer = 0;
     bool writes = false;
     std::vector<int> axes;
-    std::vector<int> cut;  // by class: the side that its loop cuts, or negative
+    std::vector<Slide> slides;
+    std::vector<int> cut;  // by class: the side that its loop cuts, index by index or by windows; or negative
     Set slices = 0;        // axes of the operator that may cut it inside the operator
 };
 
@@ -84,6 +94,10 @@ class Group {
     std::size_t size() const { return operators.size(); }
     // The bytes of a buffer.
     Bytes bytes(Id buffer) const;
+    // A bound from below for the bytes of it that cross if all that its uses need crosses once.
+    Bytes least(Id buffer) const;
+    // True if windows slide along the side that a loop over the class cuts.
+    bool slides_along(const Access& access, Id loop_class) const;
     // True if the buffer is made here and read here.
     bool inner(Id buffer) const { return buffers[buffer].maker >= 0 && uses[buffer].size() > 1; }
 

@@ -6,9 +6,9 @@
 
 namespace onchip::nests {
 
-Homes::Homes(const Group& group, const Settings& settings, Orders& orders, Shape shape)
-    : group_(group), settings_(settings), orders_(orders), shape_(std::move(shape)),
-      choices_(nests::choices(group, shape_, settings.kept())),
+Homes::Homes(const Group& group, const Settings& settings, Orders& orders, Shape shape, const Frame* frame)
+    : group_(group), settings_(settings), orders_(orders), shape_(std::move(shape)), frame_(frame),
+      choices_(nests::choices(group, shape_, settings.kept(), frame)),
       tiles_(group, shape_, settings.room, settings.alignment, settings.rules.tiles) {
     for (const Choice& choice : choices_) all_.push_back({0, choice.options.size()});
 }
@@ -20,7 +20,7 @@ const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own) {
     for (const Beginnings& beginnings : orders_.of(leaf, own)) {
         std::vector<Term> terms;
         std::size_t i = 0;
-        each_bit(own, 0, [&](Id u) { tiles_.add(terms, tile(group_, shape_, group_.of[leaf][u], beginnings[i++])); });
+        each_bit(own, 0, [&](Id u) { tiles_.add(terms, tile(group_, shape_, group_.of[leaf][u], beginnings[i++], frame_)); });
         at->second.push_back(std::move(terms));
     }
     return &at->second;
@@ -54,11 +54,15 @@ void Homes::relax(std::vector<Term>& terms, const Choice& choice, Range range) c
         return;
     }
     unsigned loops = ~0u;
+    Bytes least = unlimited;  // of one use: without windows every option charges as much
     for (std::size_t i = range.from; i < range.to; ++i)
         for (const Term& term : choice.options[i].cross)
-            if (term.bytes > 0) loops &= term.loops;
-    for (const Term& term : choice.options[range.from].cross)  // of one use: every option charges as much
-        terms.push_back({term.bytes, term.bytes < 0 ? 0 : loops});
+            if (term.bytes >= 0) {
+                loops &= term.loops;
+                least = std::min(least, term.bytes);
+            }
+    for (const Term& term : choice.options[range.from].cross)
+        terms.push_back(term.bytes < 0 ? Term{term.bytes, 0} : Term{least, loops});
 }
 
 std::vector<Term> Homes::cross(const Ranges& ranges) const {
@@ -197,7 +201,8 @@ void Homes::keep(Best& best, Ranges ranges, const At& at) {
     best.found = true;
     best.bytes = tiles_.bytes(cross(ranges), at);
     best.shape = shape_;
-    best.at = at;
+    for (std::size_t l = 0; l < shape_.loops(); ++l)
+        best.tile[l] = shape_.slides(l) ? frame_->tile[l] : shape_.points(group_, l)[at[l]].tile;
     best.need = 0;
     best.homes.assign(group_.buffers.size(), {});
     best.slices.assign(group_.size(), {});

@@ -15,6 +15,7 @@ struct Rules {
     bool outer = true;      // P4: a home only where one deeper lets more cross
     bool exchange = true;   // P5: one order of neighbouring loops with nothing between them
     bool slices = true;     // P6: only the longest beginnings of the orders of slices
+    bool rings = true;      // a ring only where it keeps rows
     bool bounds = true;     // P7: what cannot fit, or beat the best, is not looked at
 };
 
@@ -23,17 +24,18 @@ struct Settings {
     Bytes room = 0, alignment = 1;
     std::size_t spine = deepest;
     bool passes = true, in_place = true;
+    std::size_t windows = 2;  // most loops of a spine along which windows slide
     Rules rules;
 
     Kept kept() const { return {whole, rules.inner, rules.outer, in_place}; }
 };
 
-// The best nest so far. Its home by buffer, its points by loop, the order of slices by leaf.
+// The best nest so far. Its home by buffer, its tiles by loop, the order of slices by leaf.
 struct Best {
     Bytes bytes = unlimited, need = 0;
     bool found = false;
     Shape shape;
-    At at{};
+    std::array<std::int64_t, deepest> tile{};  // by loop
     std::vector<Home> homes;
     std::vector<std::vector<Id>> slices;  // by operator: axes, outermost first
     std::vector<std::optional<Id>> over;  // by operator: the operand in whose place it writes
@@ -41,7 +43,8 @@ struct Best {
 
 class Homes {
   public:
-    Homes(const Group& group, const Settings& settings, Orders& orders, Shape shape);
+    // `frame`: where windows slide along loops of the shape.
+    Homes(const Group& group, const Settings& settings, Orders& orders, Shape shape, const Frame* frame);
 
     // True if the shape can hold what has one home only, with its least tiles.
     bool possible();
@@ -74,6 +77,7 @@ class Homes {
     const Settings& settings_;
     Orders& orders_;
     const Shape shape_;
+    const Frame* frame_;
     std::vector<Choice> choices_;
     Ranges all_;
     Tiles tiles_;

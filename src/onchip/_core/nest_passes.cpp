@@ -75,6 +75,22 @@ class Dividing {
         if (members & ~group_.classes[loop_class].may) return false;
         bool good = true;
         each_bit(members, 0, [&](Id o) { good &= !(group_.classes[loop_class].bad[o] & members); });
+        return good && (!group_.classes[loop_class].windows || exact(members, loop_class));
+    }
+    // True if no windows slide along the class here.
+    bool exact(Set members, Id loop_class) const {
+        for (std::size_t l = 0; l < shape_.loops(); ++l)
+            if (shape_.classes[l] == loop_class && shape_.slides(l)) return false;
+        std::int64_t size = 0;
+        bool good = true;
+        each_bit(members, 0, [&](Id o) {
+            const std::int64_t own = group_.operators[o].axes[static_cast<Id>(group_.classes[loop_class].axis[o])];
+            good &= size == 0 || size == own;
+            size = own;
+            for (const Id u : group_.of[o])
+                good &= has(settings_.whole, group_.accesses[u].buffer) ||
+                        !group_.slides_along(group_.accesses[u], loop_class);
+        });
         return good;
     }
     // True if every loop of the pass cuts a buffer that its members share, and that all loops outside it cut, too.
@@ -122,9 +138,15 @@ void divisions(const Group& group, const Settings& settings, Orders& orders, con
                const std::function<bool(const Shape&)>& visit) {
     if (settings.rules.bounds) {
         // With nothing held of what a pass may make small, nothing is dearer than in any division.
-        Homes free(group, settings, orders, shape);
-        free.weigh_nothing(shared(group, shape));
-        if (!free.possible() || !free.may_beat(best)) return;
+        const Set nothing = shared(group, shape);
+        if (shape.slides()) {
+            const std::function<bool()> over = [] { return false; };
+            if (!Framing(group, settings, orders, shape, best, over).may_beat(nothing)) return;
+        } else {
+            Homes free(group, settings, orders, shape, nullptr);
+            free.weigh_nothing(nothing);
+            if (!free.possible() || !free.may_beat(best)) return;
+        }
     }
     Dividing(group, settings, shape, visit).run();
 }

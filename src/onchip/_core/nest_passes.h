@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "nest_homes.h"
+#include "nest_framing.h"
 
 namespace onchip::nests {
 

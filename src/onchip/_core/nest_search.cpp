@@ -12,10 +12,10 @@ namespace {
 
 class Search {
   public:
-    Search(const Group& group, const Settings& settings, Orders& orders, Bytes least, Best& best,
+    Search(const Group& group, const Settings& settings, Orders& orders, WindowTable& windows, Bytes least, Best& best,
            Clock<Progress>& clock, std::uint64_t& shapes)
-        : group_(group), settings_(settings), orders_(orders), least_(least), best_(best), clock_(clock),
-          shapes_(shapes) {}
+        : group_(group), settings_(settings), orders_(orders), windows_(windows), least_(least), best_(best),
+          clock_(clock), shapes_(shapes) {}
 
     // `divide`: with passes.
     void run(bool divide) {
@@ -106,7 +106,7 @@ class Search {
                 const std::array<Id, 2> both{uses[0], u};
                 inner = plus(inner, tile(group_, shape_, both, body, nullptr, 0).bytes);
             } else if (uses.size() == 1) {
-                const Bytes bytes = group_.bytes(access.buffer);
+                const Bytes bytes = group_.least(access.buffer);
                 Bytes charged = bytes;
                 for (Id l = 0; l < shape_.depth[op]; ++l) {  // as far out as it fits with the least tiles
                     if (access.cut[shape_.classes[l]] >= 0) continue;
@@ -123,7 +123,9 @@ class Search {
     // buffer may live between them: one that the inner loop does not cut.
     bool swapped() const {
         for (Id d = 1; d < shape_.loops(); ++d) {
-            if (shape_.classes[d - 1] < shape_.classes[d]) continue;
+            // With windows along the outer loop alone, it may as well be the inner one; what is in its body may be a
+            // ring then.
+            if (shape_.slides(d) || (!shape_.slides(d - 1) && shape_.classes[d - 1] < shape_.classes[d])) continue;
             if (std::find(shape_.depth.begin(), shape_.depth.end(), d) != shape_.depth.end()) continue;
             bool between = !settings_.rules.inner || !settings_.rules.outer;
             for (Id b = 0; b < group_.buffers.size() && !between; ++b)
@@ -172,6 +174,7 @@ class Search {
     }
 
     void visit() {
+        if (!place_windows(group_, settings_, windows_, shape_)) return;
         if (settings_.rules.bounds && !divide_ && !inner_fits()) return;
         if (settings_.rules.exchange && !divide_ && swapped()) return;
         if (divide_) {
@@ -183,13 +186,19 @@ class Search {
     void look(const Shape& shape) {
         ++shapes_;
         if (clock_.late(shapes_)) return;
-        Homes homes(group_, settings_, orders_, shape);
+        if (shape.slides()) {
+            const std::function<bool()> ended = [this] { return over(); };
+            Framing(group_, settings_, orders_, shape, best_, ended).search();
+            return;
+        }
+        Homes homes(group_, settings_, orders_, shape, nullptr);
         if (!settings_.rules.bounds || homes.possible()) homes.search(best_);
     }
 
     const Group& group_;
     const Settings& settings_;
     Orders& orders_;
+    WindowTable& windows_;
     const Bytes least_;
     Best& best_;
     Clock<Progress>& clock_;
@@ -208,9 +217,9 @@ std::vector<Group> with_pairings(Group group, bool pairs) {
 }  // namespace
 
 Problem::Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
-                 bool passes, bool pairs, bool in_place, const Rules& rules)
+                 bool passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules)
     : groups_(with_pairings(Group(std::move(operators), std::move(buffers), !rules.tiles), pairs)),
-      settings_{0, 0, alignment, spine, passes, in_place, rules}, orders_(groups_[0], !rules.slices) {
+      settings_{0, 0, alignment, spine, passes, in_place, windows, rules}, orders_(groups_[0], !rules.slices) {
     if (alignment < 1 || spine > deepest) throw std::invalid_argument("nest: alignment from 1, at most 3 loops");
 }
 
@@ -220,7 +229,7 @@ Bytes Problem::least(Set whole) const {
     for (Id b = 0; b < of.buffers.size(); ++b) {
         const Buffer& buffer = of.buffers[b];
         if (!of.uses[b].empty() && !has(whole, b) && (buffer.maker < 0 || buffer.leaves))
-            all = plus(all, of.bytes(b));
+            all = plus(all, of.least(b));
     }
     return all;
 }
@@ -237,12 +246,13 @@ Answer Problem::best(Set whole, Bytes room, Bytes below, const Limits<Progress>&
     best.bytes = std::min(below, unlimited);
     Clock<Progress> clock(limits, {.calls = 16});
     const Group* with = &of;
+    std::vector<WindowTable> windows(groups_.size());
     for (const bool divide : {false, true})
-        for (const Group& each : groups_) {
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
             if (divide && !settings_.passes) continue;
             const Bytes before = best.bytes;
-            Search(each, settings_, orders_, least(whole), best, clock, answer.shapes).run(divide);
-            if (best.bytes < before) with = &each;
+            Search(groups_[g], settings_, orders_, windows[g], least(whole), best, clock, answer.shapes).run(divide);
+            if (best.bytes < before) with = &groups_[g];
         }
     if (best.found) answer.found = Found{best.bytes, best.need, tree(*with, best)};
     answer.end = clock.ended().value_or(End::complete);

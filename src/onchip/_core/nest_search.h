@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clock.h"
-#include "nest_homes.h"
+#include "nest_framing.h"
 
 namespace onchip::nests {
 
@@ -19,6 +19,7 @@ struct Item {
     std::vector<std::pair<Id, Id>> over;    // operator, axis
     std::int64_t tile = 0;
     std::vector<Id> keep;  // buffers
+    std::vector<Id> ring;  // those of its body that keep rows for the next turn
     std::vector<Item> body;
 };
 
@@ -40,7 +41,7 @@ using Progress = std::uint64_t;  // shapes looked at
 class Problem {
   public:
     Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
-            bool passes, bool pairs, bool in_place, const Rules& rules);
+            bool passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules);
 
     // The best nest below `below` bytes; `whole` are buffers that lie on chip whole and cost nothing here.
     Answer best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits);
@@ -50,7 +51,7 @@ class Problem {
 
   private:
     std::vector<Group> groups_;  // the group, and its pairings
-    Settings settings_;
+        Settings settings_;
     Orders orders_;
 };
 

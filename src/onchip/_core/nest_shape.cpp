@@ -30,8 +30,7 @@ int common_pass(const Group& group, const Shape& shape, std::span<const Id> uses
     return pass;
 }
 
-// The deepest body that holds all of the uses, or the place in their pass.
-Home deepest_home(const Group& group, const Shape& shape, std::span<const Id> uses) {
+Home home_of(const Group& group, const Shape& shape, std::span<const Id> uses) {
     Id body = static_cast<Id>(shape.loops());
     for (const Id u : uses) body = std::min(body, shape.depth[group.accesses[u].op]);
     const int in = common_pass(group, shape, uses);
@@ -40,9 +39,17 @@ Home deepest_home(const Group& group, const Shape& shape, std::span<const Id> us
     return {Home::Kind::pass, body, static_cast<Id>(in), level};
 }
 
+// The rows that a loop of the frame leaves of the buffer of some uses.
+const Rows& rows(const Group& group, const Turned& turned, std::span<const Id> uses, bool ring) {
+    const Shared& shared = turned.shared[group.accesses[uses[0]].buffer];
+    if (ring) return shared.ring;
+    return uses.size() == 1 ? turned.own[uses[0]] : shared.anew;
+}
+
 class Builder {
   public:
-    Builder(const Group& group, const Shape& shape, const Kept& kept) : group_(group), shape_(shape), kept_(kept) {}
+    Builder(const Group& group, const Shape& shape, const Kept& kept, const Frame* frame)
+        : group_(group), shape_(shape), kept_(kept), frame_(frame) {}
 
     Choice of(Id buffer) {
         Choice choice{buffer, {}};
@@ -56,7 +63,8 @@ class Builder {
 
   private:
     void hold(Option& option, std::span<const Id> uses, Id body) const {
-        const Term term = tile(group_, shape_, uses, body, nullptr, 0);
+        const bool ring = option.home.ring;
+        const Term term = tile(group_, shape_, uses, body, nullptr, 0, frame_, ring);
         Id first = ~Id{0}, last = 0;
         for (const Id u : uses) {
             const Id at = shape_.item(group_.accesses[u].op, body);
@@ -64,12 +72,12 @@ class Builder {
             last = std::max(last, at);
         }
         for (Id o = 0; o < group_.size(); ++o)
-            if (shape_.depth[o] >= body && shape_.item(o, body) >= first && shape_.item(o, body) <= last)
+            if (shape_.depth[o] >= body && (ring || (shape_.item(o, body) >= first && shape_.item(o, body) <= last)))
                 option.held.push_back({o, term});
     }
     void hold_in_pass(Option& option, std::span<const Id> uses, Id in, Id level) const {
         const Pass& pass = shape_.passes[in];
-        const Term term = tile(group_, shape_, uses, shape_.depth[group_.accesses[uses[0]].op], &pass, level);
+        const Term term = tile(group_, shape_, uses, shape_.depth[group_.accesses[uses[0]].op], &pass, level, frame_);
         Id first = 0, last = static_cast<Id>(group_.size());
         if (level == pass.classes.size()) {
             std::swap(first, last);
@@ -81,10 +89,20 @@ class Builder {
         for (Id o = 0; o < group_.size(); ++o)
             if (has(pass.members, o) && o >= first && o <= last) option.held.push_back({o, term});
     }
-    Term crossing(Bytes bytes, std::span<const Id> uses, Id body) const {
+    Term crossing(Bytes bytes, std::span<const Id> uses, Id body, bool ring = false) const {
         Term term{bytes, 0};
-        for (Id l = 0; l < body; ++l)
-            if (side_cut(group_, uses, shape_.classes[l]) < 0) term.loops |= 1u << l;
+        for (Id l = 0; l < body; ++l) {
+            const int side = side_cut(group_, uses, shape_.classes[l]);
+            const Turned* turned = frame_ ? frame_->turned[l] : nullptr;
+            if (side < 0) {
+                if (turned) term.bytes = times(term.bytes, turned->turns);
+                else term.loops |= 1u << l;
+            } else if (turned) {
+                const std::vector<std::int64_t>& sides = group_.buffers[group_.accesses[uses[0]].buffer].sides;
+                const std::int64_t moved = rows(group_, *turned, uses, ring && l + 1 == body).moved;
+                term.bytes = times(term.bytes / sides[static_cast<Id>(side)], moved);
+            }
+        }
         return term;
     }
     // What an output of all these bytes lets cross: the partial sums of all turns but the last go out and come back.
@@ -97,14 +115,22 @@ class Builder {
 
     void inner(Choice& choice, std::span<const Id> uses, Id body) const {
         const bool leaves = group_.buffers[choice.buffer].leaves;
+        const int ring = frame_ ? frame_->ring[choice.buffer] : -1;
         const auto add = [&](Home home) -> Option& {
             Option& option = choice.options.emplace_back();
             option.home = home;
-            if (leaves) option.cross.push_back({group_.bytes(choice.buffer), 0});
+            if (leaves) {
+                const Term made = crossing(group_.bytes(choice.buffer), uses, home.depth, home.ring);
+                option.cross.push_back({made.bytes, 0});
+            }
             return option;
         };
-        const Home deepest = deepest_home(group_, shape_, uses);
+        const Home deepest = home_of(group_, shape_, uses);
         const bool pass = deepest.kind == Home::Kind::pass;
+        if (ring >= 0) {
+            hold(add({Home::Kind::body, static_cast<Id>(ring) + 1, 0, 0, true}), uses, static_cast<Id>(ring) + 1);
+            return;
+        }
         for (Id h = kept_.inner_deepest ? body : 0; h <= body; ++h)
             if (!pass || !kept_.inner_deepest) hold(add(in_body(h)), uses, h);
         if (pass) hold_in_pass(add(deepest), uses, deepest.pass, deepest.level);
@@ -112,8 +138,16 @@ class Builder {
         if (replaced(group_, shape_, kept_, reader) != choice.buffer) return;
         // Its place is that of the output: where both are alive, one of them counts.
         std::vector<Held>& held = choice.options.back().held;
-        const bool whole = in_whole_place(group_, shape_, kept_, group_.operators[reader].writes.buffer);
-        std::erase_if(held, [&](const Held& at) { return whole || at.leaf == reader; });
+        const bool gone = in_whole_place(group_, shape_, kept_, group_.operators[reader].writes.buffer) || in_ring(reader);
+        std::erase_if(held, [&](const Held& at) { return gone || at.leaf == reader; });
+    }
+    // True if what an operator writes is in a ring, or in the place of one.
+    bool in_ring(Id op) const {
+        const Id output = group_.operators[op].writes.buffer;
+        if (!frame_ || !group_.inner(output)) return false;
+        if (frame_->ring[output] >= 0) return true;
+        const Id reader = group_.accesses[group_.uses[output].back()].op;
+        return replaced(group_, shape_, kept_, reader) == output && in_ring(reader);
     }
 
     void outer(Choice& choice, std::span<const Id> uses, Id body) const {
@@ -123,20 +157,22 @@ class Builder {
             Option& option = choice.options.emplace_back();
             option.home = home;
             if (made) spill(option, bytes, uses, depth);
-            else option.cross.push_back(crossing(bytes, uses, depth));
+            else option.cross.push_back(crossing(bytes, uses, depth, home.ring));
             return option;
         };
         const bool shared = uses.size() > 1;
         const int in = common_pass(group_, shape_, uses);
         const Id level = in < 0 || !shared ? 0 : level_of(group_, uses, shape_.passes[static_cast<Id>(in)]);
-        for (Id h = 0; h <= body; ++h) {
+        const Id most = deepest_share(choice.buffer, body);
+        for (Id h = 0; h <= most; ++h) {
+            if (h > 0 && ring_worth(choice.buffer, h - 1)) hold(add({Home::Kind::body, h, 0, 0, true}, h), uses, h);
             // Worth it if one deeper lets more cross, or as the deepest body of several uses.
-            const bool dearer = h < body && side_cut(group_, uses, shape_.classes[h]) < 0;
+            const bool dearer = h < body && (h == most || side_cut(group_, uses, shape_.classes[h]) < 0);
             if (!kept_.outer_worth || dearer || (h == body && shared && level == 0)) hold(add(in_body(h), h), uses, h);
         }
-        if (level > 0)
+        if (level > 0 && most == body)
             hold_in_pass(add({Home::Kind::pass, body, static_cast<Id>(in), level}, body), uses, static_cast<Id>(in), level);
-        if (shared && !apart(uses)) return;
+        if ((shared && !apart(uses)) || !may_own(uses)) return;
         Option& option = choice.options.emplace_back();
         option.home.kind = Home::Kind::own;
         for (const Id u : uses) {
@@ -149,6 +185,26 @@ class Builder {
             else if (home.kind == Home::Kind::pass) hold_in_pass(option, alone, home.pass, home.level);
             else hold(option, alone, depth);
         }
+    }
+    // The deepest body, at or above `body`, in which a buffer may live for all of its uses.
+    Id deepest_share(Id buffer, Id body) const {
+        for (Id l = 0; frame_ && l < body; ++l)
+            if (frame_->turned[l] && !shape_.windows[l]->may_share(buffer)) return l;
+        return body;
+    }
+    bool may_own(std::span<const Id> uses) const {
+        if (!frame_) return true;
+        return std::all_of(uses.begin(), uses.end(), [&](Id u) {
+            for (Id l = 0; l < shape_.depth[group_.accesses[u].op]; ++l)
+                if (frame_->turned[l] && !shape_.windows[l]->may_own(u)) return false;
+            return true;
+        });
+    }
+    // A ring in the body of a loop is worth trying if less of it crosses than without.
+    bool ring_worth(Id buffer, Id loop) const {
+        if (!frame_ || !frame_->turned[loop] || group_.buffers[buffer].maker >= 0) return false;
+        return side_cut(group_, group_.uses[buffer], shape_.classes[loop]) >= 0 &&
+               (!kept_.outer_worth || frame_->turned[loop]->shared[buffer].keeps);
     }
     // False if the private buffers of two uses would have one home: it would be shared there.
     bool apart(std::span<const Id> uses) const {
@@ -168,6 +224,7 @@ class Builder {
     const Group& group_;
     const Shape& shape_;
     const Kept& kept_;
+    const Frame* frame_;
 };
 
 }  // namespace
@@ -186,11 +243,14 @@ std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& k
     for (const Id operand : group.under[op]) {
         if (has(kept.whole, operand)) continue;
         if (in_whole_place(group, shape, kept, output)) return operand;
-        if (group.inner(output) &&
-            deepest_home(group, shape, group.uses[operand]) == deepest_home(group, shape, group.uses[output]))
+        if (group.inner(output) && deepest_home(group, shape, operand) == deepest_home(group, shape, output))
             return operand;
     }
     return std::nullopt;
+}
+
+Home deepest_home(const Group& group, const Shape& shape, Id buffer) {
+    return home_of(group, shape, group.uses[buffer]);
 }
 
 Id Shape::item(Id op, Id body) const {
@@ -219,7 +279,8 @@ Home private_home(const Group& group, const Shape& shape, Id use) {
     return {Home::Kind::body, shape.depth[op], 0, 0};
 }
 
-Term tile(const Group& group, const Shape& shape, std::span<const Id> uses, Id depth, const Pass* pass, Id level) {
+Term tile(const Group& group, const Shape& shape, std::span<const Id> uses, Id depth, const Pass* pass, Id level,
+          const Frame* frame, bool ring) {
     const Buffer& buffer = group.buffers[group.accesses[uses[0]].buffer];
     Term term{buffer.element, 0};
     Set cut = 0;  // sides
@@ -228,14 +289,16 @@ Term tile(const Group& group, const Shape& shape, std::span<const Id> uses, Id d
         const int side = side_cut(group, uses, shape.classes[l]);
         if (side < 0 || has(cut, static_cast<Id>(side))) continue;
         cut |= one(static_cast<Id>(side));
-        term.loops |= 1u << l;
+        if (frame && frame->turned[l])
+            term.bytes = times(term.bytes, rows(group, *frame->turned[l], uses, ring && l + 1 == depth).held);
+        else term.loops |= 1u << l;
     }
     for (std::size_t s = 0; s < buffer.sides.size(); ++s)
         if (!has(cut, s)) term.bytes = times(term.bytes, buffer.sides[s]);
     return term;
 }
 
-Term tile(const Group& group, const Shape& shape, Id use, Set slices) {
+Term tile(const Group& group, const Shape& shape, Id use, Set slices, const Frame* frame) {
     const Access& access = group.accesses[use];
     const Buffer& buffer = group.buffers[access.buffer];
     Term term{buffer.element, 0};
@@ -245,16 +308,17 @@ Term tile(const Group& group, const Shape& shape, Id use, Set slices) {
         Bytes side = buffer.sides[s];
         for (Id l = 0; l < shape.depth[access.op]; ++l)
             if (access.cut[shape.classes[l]] == static_cast<int>(s)) {
-                term.loops |= 1u << l;
-                side = 1;
+                const Turned* turned = frame ? frame->turned[l] : nullptr;
+                if (!turned) term.loops |= 1u << l;
+                side = turned ? turned->own[use].held : 1;
             }
         term.bytes = times(term.bytes, side);
     }
     return term;
 }
 
-std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& kept) {
-    Builder builder(group, shape, kept);
+std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& kept, const Frame* frame) {
+    Builder builder(group, shape, kept, frame);
     std::vector<Choice> found;
     for (Id b = 0; b < group.buffers.size(); ++b)
         if (!group.uses[b].empty() && !has(kept.whole, b)) found.push_back(builder.of(b));

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "nest_group.h"
+#include "nest_windows.h"
 
 namespace onchip::nests {
 
@@ -22,7 +22,15 @@ struct Shape {
     Set after = 0;            // operators that run after the deeper loop of their body
     std::vector<Pass> passes;
     std::vector<int> pass;  // by operator; negative: none
+    // By loop of a class along which windows slide: what slides with these operators inside.
+    std::array<Window*, deepest> windows{};
 
+    // True if windows slide along the loop.
+    bool slides(std::size_t loop) const { return windows[loop] && windows[loop]->slides(); }
+    bool slides() const { return slides(0) || slides(1) || slides(2); }
+    const std::vector<Point>& points(const Group& group, std::size_t loop) const {
+        return windows[loop] ? windows[loop]->points() : group.classes[classes[loop]].points;
+    }
     std::size_t loops() const { return classes.size(); }
     // The place of an operator among the items of a body at or above it. A pass is one item.
     Id item(Id op, Id body) const;
@@ -37,11 +45,19 @@ struct Term {
     unsigned loops = 0;
 };
 
+// The loops along which windows slide at one tile each, or at the best of several; and which tensors are rings there.
+struct Frame {
+    std::array<const Turned*, deepest> turned{};  // by loop; null: no windows
+    std::array<std::int64_t, deepest> tile{};
+    std::vector<int> ring;  // by buffer made and read here: the loop in whose body it is a ring; negative: none
+};
+
 // Where a buffer is filled and given back.
 struct Home {
     enum class Kind : std::uint8_t { none, body, pass, own } kind = Kind::none;
     Id depth = 0;            // of the body
     Id pass = 0, level = 0;  // inside the first `level` loops of a pass
+    bool ring = false;       // keeps rows for the next turn of the loop of its body
     bool operator==(const Home&) const = default;
 };
 
@@ -74,15 +90,20 @@ bool in_whole_place(const Group& group, const Shape& shape, const Kept& kept, Id
 // The operand in whose place an operator writes: its home is that of the output, or the output lies whole.
 std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& kept, Id op);
 
-// The homes of every buffer that has any.
-std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& kept);
+// The deepest body that holds all of a buffer's uses, or the place in their pass.
+Home deepest_home(const Group& group, const Shape& shape, Id buffer);
+
+// The homes of every buffer that has any. Where windows slide, `frame` says the rows of every turn.
+std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& kept, const Frame* frame);
 
 // Loops of the spine, as bits, and the bytes of a tile without them: of the buffer of some uses that lies inside the
-// `depth` outermost loops and inside `level` loops of a pass (none: no level).
-Term tile(const Group& group, const Shape& shape, std::span<const Id> uses, Id depth, const Pass* pass, Id level);
+// `depth` outermost loops and inside `level` loops of a pass (none: no level). With a frame, its loops are in the
+// bytes; `ring`: it is one in the loop of its body.
+Term tile(const Group& group, const Shape& shape, std::span<const Id> uses, Id depth, const Pass* pass, Id level,
+          const Frame* frame = nullptr, bool ring = false);
 
 // The same of one use, where its operator's slices cut `slices`.
-Term tile(const Group& group, const Shape& shape, Id use, Set slices);
+Term tile(const Group& group, const Shape& shape, Id use, Set slices, const Frame* frame);
 
 // The home of a use that is private: inside its operator's slices if every loop of its pass cuts it.
 Home private_home(const Group& group, const Shape& shape, Id use);

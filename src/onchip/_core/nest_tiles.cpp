@@ -6,7 +6,8 @@ namespace onchip::nests {
 
 Tiles::Tiles(const Group& group, const Shape& shape, Bytes room, Bytes alignment, bool monotone)
     : loops_(shape.loops()), room_(room), alignment_(alignment), monotone_(monotone) {
-    for (std::size_t l = 0; l < loops_; ++l) points_[l] = &group.classes[shape.classes[l]].points;
+    static const std::vector<Point> once{{1, 1}};  // where windows slide, the terms say it all
+    for (std::size_t l = 0; l < loops_; ++l) points_[l] = shape.slides(l) ? &once : &shape.points(group, l);
 }
 
 void Tiles::add(std::vector<Term>& terms, Term term) const {

@@ -19,17 +19,19 @@ class Tree {
             } else if (group.buffers[b].maker < 0 || group.buffers[b].leaves) {
                 keep(b, home);  // of what is made and read here alone the home follows
             }
+            if (home.ring) rings_[home.depth].push_back(b);
         }
     }
     Item body(Id depth) {
         Item found;
         if (const auto at = bodies_.find(depth); at != bodies_.end()) found.keep = at->second;
+        if (const auto at = rings_.find(depth); at != rings_.end()) found.ring = at->second;
         line(found, depth, false);
         if (depth < shape_.loops() && inside(shape_, depth + 1)) {
             Item loop = body(depth + 1);
             const Class& along = group_.classes[shape_.classes[depth]];
             loop.over = over(inside(shape_, depth + 1), along);
-            loop.tile = along.points[best_.at[depth]].tile;
+            loop.tile = best_.tile[depth];
             found.body.push_back(std::move(loop));
         }
         line(found, depth, true);
@@ -56,7 +58,7 @@ class Tree {
                 done |= one(static_cast<Id>(group_.classes[c].axis[op]));
         for (Id l = 0; l < shape_.depth[op]; ++l) {
             const Class& along = group_.classes[shape_.classes[l]];
-            if (along.points[best_.at[l]].tile == 1) done |= one(static_cast<Id>(along.axis[op]));
+            if (best_.tile[l] == 1 && !shape_.slides(l)) done |= one(static_cast<Id>(along.axis[op]));
         }
         for (const Id axis : best_.slices[op])
             if (!has(done, axis)) found.slices.push_back({axis, 1});
@@ -86,7 +88,7 @@ class Tree {
     const Group& group_;
     const Best& best_;
     const Shape& shape_;
-    std::map<Id, std::vector<Id>> bodies_;
+    std::map<Id, std::vector<Id>> bodies_, rings_;
     std::map<std::pair<Id, Id>, std::vector<Id>> passes_;
 };
 

@@ -21,7 +21,7 @@ class NestRules:
     and scratch with tiles. `inner`: a tensor made and read inside alone lives as deep as it can. `outer`:
     another buffer has a home only where one deeper lets more bytes cross. `exchange`: neighbouring loops
     with nothing between them stand in one order. `slices`: only orders of slices that cut some buffer
-    longest. `bounds`: what cannot fit, or cannot beat the best, is not looked at.
+    longest. `rings`: a tensor is a ring only where it would be made again without. `bounds`: what cannot fit, or cannot beat the best, is not looked at.
     """
 
     tiles: bool = True
@@ -29,6 +29,7 @@ class NestRules:
     outer: bool = True
     exchange: bool = True
     slices: bool = True
+    rings: bool = True
     bounds: bool = True
 
 
@@ -55,7 +56,8 @@ class NestSearch:
     `leaving` are buffers made here that must reach DRAM (indices into `group.buffers`), `spine` is the most
     loops around one another with free tiles. With `passes`, neighbouring operators may share loops of tile
     1; with `pairs`, one loop may go along axes of equal size that no tensor links, of operators that share a
-    buffer; with `in_place`, an output lies over an operand that dies where both have one home. Raises
+    buffer; with `in_place`, an output lies over an operand that dies where both have one home. Windows slide
+    along at most `windows` loops of the spine. Raises
     `ValueError` for more than 64 operators, buffers or axes.
     """
 
@@ -70,6 +72,7 @@ class NestSearch:
         passes: bool = True,
         pairs: bool = True,
         in_place: bool = True,
+        windows: int = 2,
     ) -> None:
         self._group = group
         self._problem = _core.NestProblem(
@@ -97,12 +100,14 @@ class NestSearch:
             passes=passes,
             pairs=pairs,
             in_place=in_place,
+            windows=windows,
             rules=_core.NestRules(
                 tiles=rules.tiles,
                 inner=rules.inner,
                 outer=rules.outer,
                 exchange=rules.exchange,
                 slices=rules.slices,
+                rings=rules.rings,
                 bounds=rules.bounds,
             ),
         )
@@ -143,7 +148,8 @@ class NestSearch:
             over = None if item.under is None else self._group.buffers[item.under].name
             return Leaf(self._group.operators[item.operation].name, tuple(item.slices), over)
         along = tuple((self._group.operators[op].name, axis) for op, axis in item.over)
-        return Loop(along, item.tile, tuple(map(self._item, item.body)), self._names(item.keep))
+        body = tuple(map(self._item, item.body))
+        return Loop(along, item.tile, body, self._names(item.keep), self._names(item.ring))
 
 
 def best_nest(
@@ -159,6 +165,7 @@ def best_nest(
     passes: bool = True,
     pairs: bool = True,
     in_place: bool = True,
+    windows: int = 2,
     limits: Limits = NO_LIMITS,
 ) -> NestFound | None:
     """Return the nest of a group with the fewest bytes that cross whose scratch fits in `room` bytes.
@@ -176,6 +183,7 @@ def best_nest(
         passes=passes,
         pairs=pairs,
         in_place=in_place,
+        windows=windows,
     )
     return search.best(whole, room, below=below, limits=limits)
 
@@ -188,10 +196,26 @@ def group_key(group: GroupAxes, leaving: Collection[int], whole: Collection[int]
     ]
     operators = []
     for op in group.operators:
-        uses = " ".join(f"{use.buffer}{use.axes}" for use in op.uses)
+        uses = " ".join(f"{use.buffer}{use.axes}{_windows(use)}" for use in op.uses)
         operators.append(f"{op.axes}/{op.outputs}/{sorted(op.together)}:{uses}")
     return "\n".join((*operators, *buffers))
 
 
+def _windows(use: Use) -> list[tuple[int, ...]]:
+    return [(side, *window.numbers) for side, window in enumerate(use.slides) if window is not None]
+
+
 def _use(use: Use) -> _core.NestUse:
-    return _core.NestUse(buffer=use.buffer, axes=use.axes)
+    slides = [
+        _core.NestSlide(
+            side=side,
+            axis=window.axis,
+            stride=window.stride,
+            before=window.before,
+            span=window.span,
+            per=window.per,
+        )
+        for side, window in enumerate(use.slides)
+        if window is not None
+    ]
+    return _core.NestUse(buffer=use.buffer, axes=use.axes, slides=slides)

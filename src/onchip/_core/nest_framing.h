@@ -1,0 +1,65 @@
+// Around the search for homes, where windows slide along loops of a shape: the tiles of these loops, and which of the
+// tensors made and read inside are rings there.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "nest_homes.h"
+
+namespace onchip::nests {
+
+// What slides in loops, by class and the operators inside. For one group, and one set of whole buffers.
+class WindowTable {
+  public:
+    Window& of(const Group& group, Id loop_class, Set inside, Set whole);
+
+  private:
+    std::map<std::pair<Id, Set>, std::unique_ptr<Window>> known_;
+};
+
+// Finds what slides along the loops of a shape; false if a loop is not legal.
+bool place_windows(const Group& group, const Settings& settings, WindowTable& windows, Shape& shape);
+
+class Framing {
+  public:
+    Framing(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, Best& best,
+            const std::function<bool()>& over);
+
+    // Looks for less than the best so far.
+    void search();
+    // False if a relaxation shows that the shape does not, with nothing held of some buffers.
+    bool may_beat(Set nothing);
+
+  private:
+    using Range = std::pair<std::size_t, std::size_t>;  // points of a loop: from, to
+    // A tensor that may be a ring in the bodies of these loops.
+    struct Candidate {
+        Id buffer;
+        std::vector<Id> loops;
+    };
+
+    void find_candidates();
+    Set again(Id loop, std::size_t decided) const;
+    void take(std::size_t decided);
+    bool may_beat(std::size_t decided, Set nothing);
+    void narrow();
+    void decide(std::size_t next, bool fresh);
+
+    const Group& group_;
+    const Settings& settings_;
+    Orders& orders_;
+    const Shape& shape_;
+    Best& best_;
+    const std::function<bool()>& over_;
+    std::vector<Id> loops_;  // along which windows slide
+    std::array<Set, deepest> forced_{};  // by loop: buffers that are made again in it in any case
+    std::vector<Candidate> candidates_;  // the last made first
+    std::array<Range, deepest> ranges_{};
+    std::array<Turned, deepest> exact_;
+    Frame frame_;
+};
+
+}  // namespace onchip::nests
