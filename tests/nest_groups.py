@@ -22,8 +22,8 @@ def group_of(sizes: str, lines: Sequence[str], element: int = 1) -> GroupAxes:
     """A group in few words: `m=4 d=4`, then operators as `up: h(m,f) = x(m,d) A(d,f) | f`.
 
     Letters are an operator's own axes; those of its output come first. A side `*d` has the size of d, and
-    all of its positions are needed; over a side `H@h:2:1:3`, of the size of H, a window of 3 slides along h by
-    steps of 2, from 1 before its begin on. Behind the bar stand axes along which the operator is not cut.
+    all of its positions are needed. Over a side `H@h:2:1:3`, of the size of H, a window of 3 slides along h
+    by steps of 2, from 1 before its begin on. Behind the bar stand axes along which the operator is not cut.
     """
     size = {name: int(n) for name, _, n in (word.partition("=") for word in sizes.split())}
     places: dict[str, int] = {}

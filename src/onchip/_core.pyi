@@ -402,8 +402,11 @@ class Joint:
     def price(self, *, worth: Sequence[int], most: int, limits: Limits) -> JointPriced: ...
     def search(self, *, width: int, below: int | None, seed: int, limits: Limits) -> JointFound: ...
 
+class NestSlide:
+    def __init__(self, *, side: int, axis: int, stride: int, before: int, span: int, per: int) -> None: ...
+
 class NestUse:
-    def __init__(self, *, buffer: int, axes: Sequence[int]) -> None: ...
+    def __init__(self, *, buffer: int, axes: Sequence[int], slides: Sequence[NestSlide]) -> None: ...
 
 class NestOperator:
     def __init__(
@@ -421,7 +424,15 @@ class NestBuffer:
 
 class NestRules:
     def __init__(
-        self, *, tiles: bool, inner: bool, outer: bool, exchange: bool, slices: bool, bounds: bool
+        self,
+        *,
+        tiles: bool,
+        inner: bool,
+        outer: bool,
+        exchange: bool,
+        slices: bool,
+        rings: bool,
+        bounds: bool,
     ) -> None: ...
 
 class NestItem:
@@ -437,6 +448,8 @@ class NestItem:
     def tile(self) -> int: ...
     @property
     def keep(self) -> list[int]: ...
+    @property
+    def ring(self) -> list[int]: ...
     @property
     def body(self) -> list[NestItem]: ...
 
@@ -467,6 +480,7 @@ class NestProblem:
         passes: bool,
         pairs: bool,
         in_place: bool,
+        windows: int,
         rules: NestRules,
     ) -> None: ...
     def best(self, *, whole: Sequence[int], room: int, below: int | None, limits: Limits) -> NestAnswer: ...

@@ -202,15 +202,15 @@ void Group::find_classes() {
             if (along(a, s) >= 0 && along(b, s) >= 0) joining.join(a.op, along(a, s), b.op, along(b, s));
     };
     for (const bool sliding : {false, true}) {
-    windows = sliding;
-    for (std::size_t o = size(); o-- > 0;) {  // tensors made here, from the last to the first
-        const std::vector<Id>& all = uses[operators[o].writes.buffer];
-        for (std::size_t i = 1; i < all.size(); ++i) join(accesses[all[0]], accesses[all[i]]);
-    }
-    for (std::size_t b = 0; b < buffers.size(); ++b)
-        if (buffers[b].maker < 0)
-            for (std::size_t i = 1; i < uses[b].size(); ++i)
-                for (std::size_t j = 0; j < i; ++j) join(accesses[uses[b][j]], accesses[uses[b][i]]);
+        windows = sliding;
+        for (std::size_t o = size(); o-- > 0;) {  // tensors made here, from the last to the first
+            const std::vector<Id>& all = uses[operators[o].writes.buffer];
+            for (std::size_t i = 1; i < all.size(); ++i) join(accesses[all[0]], accesses[all[i]]);
+        }
+        for (std::size_t b = 0; b < buffers.size(); ++b)
+            if (buffers[b].maker < 0)
+                for (std::size_t i = 1; i < uses[b].size(); ++i)
+                    for (std::size_t j = 0; j < i; ++j) join(accesses[uses[b][j]], accesses[uses[b][i]]);
     }
     for (const Members& members : joining.classes()) {
         const bool loops = std::any_of(members.begin(), members.end(),

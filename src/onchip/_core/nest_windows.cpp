@@ -29,6 +29,17 @@ Ratio ratio(std::int64_t up, std::int64_t down) {
     return {up / common, down / common};
 }
 
+// A ring holds from the first index that this turn or a later one needs, and what is new.
+Rows ring(const std::vector<std::int64_t>& first, const std::int64_t* high) {
+    Rows found{high[first.size() - 1], 0};
+    std::int64_t needed = found.moved;
+    for (std::size_t j = first.size(); j-- > 0;) {
+        needed = std::min(needed, first[j]);
+        found.held = std::max(found.held, high[j] - std::min(needed, j ? high[j - 1] : 0));
+    }
+    return found;
+}
+
 void lessen(Rows& rows, const Rows& other) {
     rows.moved = std::min(rows.moved, other.moved);
     rows.held = std::min(rows.held, other.held);
@@ -211,6 +222,7 @@ Turned Window::at(std::size_t point, Set again) const {
                     first[j] = std::min(first[j], first_of(slide, low[reader * n + j]));
         Rows& own = found.own[group_.of[o].back()];
         Shared& shared = found.shared[buffer];
+        shared.ring = ring(first, highs);
         for (std::size_t j = 0; j < n; ++j) {
             const std::int64_t before = j ? highs[j - 1] : 0;
             if (group_.buffers[buffer].leaves) first[j] = std::min(first[j], before);
@@ -219,19 +231,17 @@ Turned Window::at(std::size_t point, Set again) const {
             own.held = std::max(own.held, highs[j] - lows[j]);
             shared.keeps |= first[j] < before;
             shared.anew.held = std::max(shared.anew.held, highs[j] - first[j]);
-            shared.ring.held = std::max(shared.ring.held, highs[j] - std::min(first[j], before));
         }
         shared.anew.moved = own.moved;
-        shared.ring.moved = n ? highs[n - 1] : 0;
     }
     for (Id b = 0; b < group_.buffers.size(); ++b) {
         if (fetched_[b].empty()) continue;
         const std::int64_t size =
             group_.buffers[b].sides[static_cast<Id>(group_.accesses[fetched_[b][0].access].cut[class_])];
-        std::int64_t all_before = 0;
-        std::vector<std::int64_t> before(fetched_[b].size(), 0);
+        std::vector<std::int64_t> before(fetched_[b].size(), 0), highs(n);
         Shared& shared = found.shared[b];
         for (std::size_t j = 0; j < n; ++j) {
+            const std::int64_t all_before = j ? highs[j - 1] : 0;
             std::int64_t all_high = all_before, all_low = size;
             bool any = false;
             for (std::size_t i = 0; i < fetched_[b].size(); ++i) {
@@ -250,11 +260,11 @@ Turned Window::at(std::size_t point, Set again) const {
             all_low = std::min(all_low, all_high);
             shared.anew.moved += all_high - all_low;
             shared.anew.held = std::max(shared.anew.held, all_high - all_low);
-            shared.ring.held = std::max(shared.ring.held, all_high - std::min(all_low, all_before));
             shared.keeps |= all_low < all_before;
-            all_before = all_high;
+            first[j] = all_low;
+            highs[j] = all_high;
         }
-        shared.ring.moved = all_before;
+        shared.ring = ring(first, highs.data());
     }
     return found;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations, product
 from random import Random
@@ -13,9 +13,9 @@ from nest_groups import NestCase, Walk, group_of, legal, named, random_nest_case
 from onchip.check.nest_homes import homes_of
 from onchip.check.nest_sizes import Sizes
 from onchip.check.nest_tree import paths_of
-from onchip.network.axes import ALL
 from onchip.planners.nests import NestRules, NestSearch, best_nest, group_key, scratch_of, widened
-from onchip.plans.nest import Leaf, Loop, Nest, leaves
+from onchip.plans.nest import Nest, leaves
+from oracles.nest_family import arranged, classes_of, nest_of
 
 EXAMPLE = group_of(
     "m=4 d=4 y=4 f=6",
@@ -48,39 +48,10 @@ def test_what_does_not_fit_has_no_nest() -> None:
 # -- every nest of the family, without passes ---------------------------------------------------------------
 
 
-def classes_of(case: NestCase) -> list[dict[int, int]]:
-    """Axes by operator that one loop goes along, joined along tensors made here, then along the others."""
-    ops = case.group.operators
-    classes = [{at: axis} for at, op in enumerate(ops) for axis in range(len(op.axes))]
-
-    def join(a: tuple[int, int], b: tuple[int, int]) -> None:
-        one, other = (next(c for c in classes if c.get(at) == axis) for at, axis in (a, b))
-        if one is not other and not set(one) & set(other):
-            one.update(other)
-            classes.remove(other)
-
-    buffers = case.group.buffers
-    made = sorted(
-        (i for i, b in enumerate(buffers) if b.maker is not None), key=lambda i: -(buffers[i].maker or 0)
-    )
-    for i in [*made, *(i for i, b in enumerate(buffers) if b.maker is None)]:
-        uses = [(at, use) for at, op in enumerate(ops) for use in op.uses if use.buffer == i]
-        if buffers[i].maker is not None:
-            uses.sort(key=lambda u: u[1] is not ops[u[0]].writes)
-            pairs = [(uses[0], u) for u in uses[1:]]
-        else:
-            pairs = [(a, b) for n, b in enumerate(uses) for a in uses[:n]]
-        for (a, x), (b, y) in pairs:
-            for s, t in zip(x.axes, y.axes, strict=True):
-                if s != ALL and t != ALL:
-                    join((a, s), (b, t))
-    return classes
-
-
 def family(case: NestCase, spine: int) -> Iterator[Nest]:
     """Every nest with at most so many loops of a spine, every tile and every home; leaves without slices."""
     ops, buffers = case.group.operators, case.group.buffers
-    classes = classes_of(case)
+    classes = classes_of(case.group)
     for loops in range(spine + 1):
         for chosen in permutations(classes, loops):
             for depths in product(range(loops + 1), repeat=len(ops)):
@@ -102,7 +73,7 @@ def family(case: NestCase, spine: int) -> Iterator[Nest]:
                     read_too = buffers[i].maker is not None and len(uses[i]) > 1
                     homes.append(range(least + 1) if read_too else range(-1, least + 1))
                 sizes = [max(ops[at].axes[axis] for at, axis in c.items()) for c in chosen]
-                skeleton = arranged(case, chosen, depths)
+                skeleton = arranged(case.group, chosen, depths)
                 if skeleton is None:
                     continue
                 for home in product(*homes):
@@ -111,49 +82,7 @@ def family(case: NestCase, spine: int) -> Iterator[Nest]:
                         for d in range(loops + 1)
                     ]
                     for tiles in product(*(range(1, n) for n in sizes)):
-                        yield nest_of(case, skeleton, chosen, tiles, keep)
-
-
-Skeleton = tuple[list[list[int]], list[list[int]]]
-
-
-def arranged(case: NestCase, chosen: Sequence[dict[int, int]], depths: Sequence[int]) -> Skeleton | None:
-    """By body, the operators before and after the deeper loop; None if one would have to be both."""
-    ops = case.group.operators
-    needs: list[set[int]] = []
-    for op in ops:
-        makers = {m for u in op.reads if (m := case.group.buffers[u.buffer].maker) is not None}
-        needs.append(makers.union(*(needs[m] for m in makers)))
-    before: list[list[int]] = [[] for _ in range(len(chosen) + 1)]
-    after: list[list[int]] = [[] for _ in range(len(chosen) + 1)]
-    for at in range(len(ops)):
-        inside = {b for b in range(len(ops)) if depths[b] > depths[at]}
-        late = bool(needs[at] & inside)
-        if late and any(at in needs[b] for b in inside):
-            return None
-        (after if late else before)[depths[at]].append(at)
-    return before, after
-
-
-def nest_of(
-    case: NestCase, skeleton: Skeleton, chosen: Sequence[dict[int, int]], tiles: Sequence[int],
-    keep: Sequence[tuple[str, ...]],
-) -> Nest:  # fmt: skip
-    ops = case.group.operators
-    before, after = skeleton
-    body: tuple[Loop | Leaf, ...] = ()
-    for depth in range(len(chosen), -1, -1):
-        middle: tuple[Loop, ...] = ()
-        if depth < len(chosen):
-            inside = sorted(at for line in (*before[depth + 1 :], *after[depth + 1 :]) for at in line)
-            over = tuple((ops[at].name, chosen[depth][at]) for at in inside)
-            middle = (Loop(over, tiles[depth], body, keep[depth + 1]),)
-        body = (
-            *(Leaf(ops[at].name) for at in before[depth]),
-            *middle,
-            *(Leaf(ops[at].name) for at in after[depth]),
-        )
-    return Nest(body, keep[0])
+                        yield nest_of(case.group, skeleton, chosen, tiles, keep)
 
 
 def staircase(case: NestCase, spine: int, most: int) -> dict[int, int] | None:

@@ -33,8 +33,9 @@ __all__ = [
 LARGEST = 6
 """Most operators of a group that runs as a nest."""
 
-SPINE, PASSES = 3, False
-"""Most loops with free tiles around one another, and whether neighbours may share slices."""
+SPINE, PASSES, WINDOWS = 3, False, 0
+"""Most loops with free tiles around one another, whether neighbours may share slices, and the most loops along
+which windows slide."""
 
 MOST_SHAPES = 1_000
 """The most shapes of nests that the search of a group may look at in the whole budget: more take too long."""
@@ -214,4 +215,6 @@ def _with_figures(problem: FusionProblem, way: NestWay) -> NestWay:
 
 
 def _search(problem: FusionProblem, nest: NestCandidate) -> NestSearch:
-    return NestSearch(nest.axes, nest.leaving, alignment=problem.alignment, spine=SPINE, passes=PASSES)
+    return NestSearch(
+        nest.axes, nest.leaving, alignment=problem.alignment, spine=SPINE, passes=PASSES, windows=WINDOWS
+    )

@@ -21,7 +21,8 @@ class NestRules:
     and scratch with tiles. `inner`: a tensor made and read inside alone lives as deep as it can. `outer`:
     another buffer has a home only where one deeper lets more bytes cross. `exchange`: neighbouring loops
     with nothing between them stand in one order. `slices`: only orders of slices that cut some buffer
-    longest. `rings`: a tensor is a ring only where it would be made again without. `bounds`: what cannot fit, or cannot beat the best, is not looked at.
+    longest. `rings`: a tensor is a ring only where rows of it would be made again without. `bounds`: what
+    cannot fit, or cannot beat the best, is not looked at.
     """
 
     tiles: bool = True

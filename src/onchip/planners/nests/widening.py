@@ -24,9 +24,11 @@ def widened(
     """Return the nest with larger tiles, as far as its scratch fits in `room` bytes.
 
     The search leaves slices, and loops that no buffer is charged for, at their least tile. A loop keeps two
-    turns: so the nest stays one of those that the search has judged, and its bytes stay the same. Arguments
-    are those of `best_nest`.
+    turns: so the nest stays one of those that the search has judged, and its bytes stay the same. A nest of
+    operators over which windows slide stays as it is. Arguments are those of `best_nest`.
     """
+    if any(window is not None for op in group.operators for use in op.uses for window in use.slides):
+        return nest
     wide = _Wide(group, leaving, whole, nest, room, alignment)
     for step in (wide.double, wide.fill):
         while sum(map(step, wide.places())):
