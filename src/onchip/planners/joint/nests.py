@@ -34,7 +34,7 @@ LARGEST = 6
 """Most operators of a group that runs as a nest."""
 
 SPINE, PASSES, WINDOWS = 3, False, 0
-"""Most loops with free tiles around one another, whether neighbours may share slices, and the most loops along
+"""Most loops with free tiles around one another, whether neighbours share slices, and most loops along
 which windows slide."""
 
 MOST_SHAPES = 1_000
