@@ -13,6 +13,7 @@ from onnx import TensorProto, parser
 
 from onchip.check import plan_chip_of
 from onchip.check.nests import Nested, nested
+from onchip.check.rules import Broken
 from onchip.machines.chip import Chip
 from onchip.network import mask
 from onchip.network.axes import GroupAxes, axes_of
@@ -73,6 +74,16 @@ class Alone:
         ids = self.group(*names)
         members = tuple(self.network.operators[v].name for v in ids)
         return nested(self.network, Group("g", members, 0, tiling=nest), ids, None, 1)
+
+    def slides_twice(self, nest: Nest, *names: str) -> bool:
+        """Whether windows would slide along one of several loops over an axis."""
+        try:
+            self.law(nest, *names)
+        except Broken as problem:
+            if problem.rule != "nest-windows":
+                raise
+            return True
+        return False
 
     def lawful(self, nest: Nest, *names: str) -> GroupMoved:
         """Run a group with the bytes that the law says, in a scratch of just that size."""

@@ -165,6 +165,8 @@ def drawn(name: str, folder: Path, count: int, seed: int) -> int:
             continue
         nest = random_nest(random, axes, alone.leaving(ids))
         names = [network.operators[v].name for v in ids]
+        if alone.slides_twice(nest, *names):
+            continue
         with suppress(Broken):  # not every output may lie there
             alone.law(denser := in_place(random, axes, nest), *names)
             nest = denser

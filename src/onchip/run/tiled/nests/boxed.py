@@ -7,7 +7,7 @@ one that takes the part of an operand that the box already is does nothing. Ever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from onchip.run.tiled.nests.forms import (
     Dim,
     Form,
     NotCompact,
+    Span,
     is_cut,
     is_repeated,
     is_whole,
@@ -59,6 +60,10 @@ class Boxed:
         self.narrower: dict[str, tuple[str, dict[int, Dim]]] = {}
         self.sized: dict[str, Form] = {}
         self.indexed: dict[str, Dim] = {}
+        self.settings: dict[str, Callable[[Sequence[Span]], dict[str, int | list[int]]]] = {}
+        """The attributes of a node, by its result, that depend on the box."""
+        self.fed: dict[str, Callable[[Sequence[Span]], Array]] = {}
+        """Further inputs: lists of whole numbers that depend on the box."""
         self.loose: set[str] = set()
         """Values in the order of their elements, but in other dimensions than the model's."""
         for name, (atoms, shape) in given.items():

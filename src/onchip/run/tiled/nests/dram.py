@@ -30,6 +30,8 @@ class Dram:
     ) -> None:
         self.state, self.axes = state, axes
         self.crossed = dict.fromkeys(range(len(axes.buffers)), 0)
+        self.again = 0
+        """The elements that were sent out, and had been before."""
         self.sources = dict(constants)
         self.written: dict[int, Array] = {}
         self.states: dict[int, Array] = {}
@@ -51,18 +53,25 @@ class Dram:
         self.crossed[b] += found.size * self.axes.buffers[b].element
         return found
 
-    def send(self, b: int, life: Life) -> None:
-        """Write a part of an output, which crosses; its sums need not be complete."""
-        at = tuple(slice(*span) for span in life.region)
-        value = life.data[life.at(life.region, "DRAM")]
-        if (self.states[b][at] == FINAL).any():
+    def send(self, b: int, life: Life, region: Sequence[Span], *, again: bool) -> None:
+        """Write a part of an output, which crosses; its sums need not be complete.
+
+        Some of it may have been written before, if it is made `again` where windows overlap.
+        """
+        at = tuple(slice(*span) for span in region)
+        here = life.at(region, "DRAM")
+        value = life.data[here]
+        twice = int(np.count_nonzero(self.states[b][at] == FINAL))
+        self.again += twice
+        if twice and not again:
             raise Mismatch(
                 f"{self.axes.buffers[b].name}: a part of it is written again ({self.state.where()})"
             )
         self.written[b][at] = value
-        self.states[b][at] = life.states
+        assert life.states is not None
+        self.states[b][at] = life.states[here]
         if life.wide is not None:
-            self.wide.setdefault(b, np.zeros(self.written[b].shape, life.wide.dtype))[at] = life.wide
+            self.wide.setdefault(b, np.zeros(self.written[b].shape, life.wide.dtype))[at] = life.wide[here]
         self.crossed[b] += value.size * self.axes.buffers[b].element
 
     def back(self, b: int, life: Life) -> None:

@@ -8,12 +8,15 @@ positions, the node makes the box of its result from the boxes of its operands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
+
+from onchip.network.axes import ALL, Use
+from onchip.network.operators import Side
 
 __all__ = [
     "FULL",
@@ -24,12 +27,15 @@ __all__ = [
     "Form",
     "NotCompact",
     "Span",
+    "box_of",
     "extent",
     "extents",
     "is_cut",
     "is_repeated",
     "is_whole",
     "narrowed",
+    "needed",
+    "range_of",
     "regrouped",
     "size_of",
     "tidy",
@@ -49,12 +55,48 @@ class NotCompact(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """`size` positions along an axis, or all, or from `first` on the `count` of a part."""
+    """`size` positions along an axis, or all, or from `first` on the `count` of a part.
+
+    With a `window` a box has of them what its range along the axis needs; they may be a part, too, as
+    positions of which the window counts.
+    """
 
     axis: int
     size: int
     first: int = 0
     count: int = 0
+    window: Side | None = None
+
+
+def needed(window: Side | None, span: Span, size: int) -> Span:
+    """Return the positions, of `size`, that a range along an axis needs by a window; exactly it by None."""
+    low, high = span
+    if window is None:
+        return span
+    first = min(max(0, (low * window.stride - window.before) // window.per), size)
+    if low >= high:
+        return first, first
+    end = ((high - 1) * window.stride - window.before) // window.per + window.span
+    return first, max(first, min(end, size))
+
+
+def box_of(use: Use, sides: Sequence[int], spans: Sequence[Span], cut: Collection[int]) -> list[Span]:
+    """Return the positions of a buffer that a use needs for these ranges of the operator's axes.
+
+    `cut` are the axes of which a box may have less than all: windows slide along no other.
+    """
+    found = [(0, size) if axis == ALL else spans[axis] for axis, size in zip(use.axes, sides, strict=True)]
+    for side, window in enumerate(use.slides):
+        if window is not None and window.axis in cut:
+            found[side] = needed(window, spans[window.axis], sides[side])
+    return found
+
+
+def range_of(atom: Atom, spans: Sequence[Span]) -> Span:
+    """Return the positions of an atom with an axis that a box has."""
+    if atom.window is None:
+        return spans[atom.axis]
+    return needed(atom.window, spans[atom.axis], atom.count or atom.size)
 
 
 Dim = tuple[Atom, ...]
@@ -84,7 +126,7 @@ def extent(dim: Dim, spans: Sequence[Span]) -> int:
     found = 1
     for atom in dim:
         if atom.axis >= 0:
-            low, high = spans[atom.axis]
+            low, high = range_of(atom, spans)
             found *= high - low
         elif atom.axis == FULL:
             found *= atom.size
@@ -149,7 +191,7 @@ def narrowed(value: Array, changes: Mapping[int, Dim], spans: Sequence[Span]) ->
     """Return a value with some dimensions, of which it has all, cut to the box as the new ones say."""
     for at, dim in changes.items():
         sizes = tuple(atom.size for atom in dim)
-        taken = tuple(slice(*spans[atom.axis]) if atom.axis >= 0 else slice(None) for atom in dim)
+        taken = tuple(slice(*range_of(atom, spans)) if atom.axis >= 0 else slice(None) for atom in dim)
         before, after = value.shape[:at], value.shape[at + 1 :]
         apart = value.reshape(*before, *sizes, *after)[(*(slice(None),) * at, *taken)]
         value = apart.reshape(*before, -1, *after)

@@ -75,12 +75,18 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True)
 class _Session:
-    run: Any
+    """Nodes to run for an output, and what to feed them. `runs` has the sessions by attributes of nodes."""
+
+    nodes: tuple[onnx.NodeProto, ...]
+    types: Mapping[str, tuple[int, int]]
+    constants: Mapping[str, Array]
+    runs: dict[str, Any]
     output: str
     operands: tuple[str, ...]
     narrower: tuple[str, ...]
     sized: tuple[str, ...]
     indexed: tuple[str, ...]
+    fed: tuple[str, ...]
 
 
 class BoxKernel:
@@ -98,7 +104,7 @@ class BoxKernel:
         cut: Collection[int],
         sources: Sequence[Source],
     ) -> None:
-        self.op, self.engine = op, engine
+        self.op, self.engine, self.sizes = op, engine, axes.axes
         self.at = {source.name: i for i, source in enumerate(sources) if source.filled}
         given = {s.name: (_atoms(s, cut), s.shape) for s in sources if s.filled}
         wanted = engine.executable.value[op.outputs[0]]
@@ -148,7 +154,7 @@ class BoxKernel:
 
     def _session(self, wanted: str, made: Collection[str]) -> _Session:
         """Return the session that makes a value from operands and those already made."""
-        boxed, engine = self.boxed, self.engine
+        boxed = self.boxed
         nodes: list[onnx.NodeProto] = []
         needed, inputs = {wanted}, set[str]()
         producer = {name: node for node in boxed.nodes for name in node.output}
@@ -163,16 +169,35 @@ class BoxKernel:
         types |= {
             n: (self._element(boxed.narrower[n][0]), len(boxed.form(n))) for n in _in(inputs, boxed.narrower)
         }
-        types |= dict.fromkeys((*_in(inputs, boxed.sized), *_in(inputs, boxed.indexed)), (7, 1))
+        several = (*_in(inputs, boxed.sized), *_in(inputs, boxed.indexed), *_in(inputs, boxed.fed))
+        types |= dict.fromkeys(several, (7, 1))
         types |= {n: (self._element(n), len(boxed.form(n))) for n in made if n in inputs}
         constants = {name: boxed.constants[name] for name in inputs if name not in types}
         operands = [name for name in self.at if name in inputs or name in self._narrowed(inputs)]
-        try:
-            run = engine.parts.session(nodes[::-1], types, {wanted: self._element(wanted)}, constants)
-        except Exception as problem:  # onnxruntime's errors have no common class
-            raise NotCompact((str(problem).splitlines() or ["?"])[0]) from None
-        fed = (tuple(_in(inputs, known)) for known in (boxed.narrower, boxed.sized, boxed.indexed))
-        return _Session(run, wanted, tuple(operands), *fed)
+        fed = (tuple(_in(inputs, x)) for x in (boxed.narrower, boxed.sized, boxed.indexed, boxed.fed))
+        made_by = tuple(nodes[::-1])
+        session = _Session(made_by, types, constants, {}, wanted, tuple(operands), *fed)
+        self._of(session, [(0, size) for size in self.sizes])
+        return session
+
+    def _of(self, session: _Session, spans: Sequence[Span]) -> Any:
+        """Return the session for a box, with the attributes that its nodes have there."""
+        boxed = self.boxed
+        found = {
+            node.output[0]: boxed.settings[node.output[0]](spans)
+            for node in session.nodes
+            if node.output[0] in boxed.settings
+        }
+        key = str(found)
+        if key not in session.runs:
+            nodes = [_with(node, found.get(node.output[0], {})) for node in session.nodes]
+            wanted = {session.output: self._element(session.output)}
+            try:
+                run = self.engine.parts.session(nodes, session.types, wanted, session.constants)
+            except Exception as problem:  # onnxruntime's errors have no common class
+                raise NotCompact((str(problem).splitlines() or ["?"])[0]) from None
+            session.runs[key] = run
+        return session.runs[key]
 
     def _narrowed(self, inputs: Collection[str]) -> set[str]:
         return {self.boxed.narrower[name][0] for name in inputs if name in self.boxed.narrower}
@@ -201,7 +226,13 @@ class BoxKernel:
         for name in session.indexed:
             dim = boxed.indexed[name]
             here[name] = narrowed(np.arange(size_of(dim)), {0: dim}, spans)
-        return run_session(self.op, session.run, session.output, here)
+        for name in session.fed:
+            here[name] = boxed.fed[name](spans)
+        try:
+            run = self._of(session, spans)
+        except NotCompact as reason:
+            raise InputError(f"cannot be run in tiles: {reason}", item=f"operator {self.op.name}") from None
+        return run_session(self.op, run, session.output, here)
 
     def part(self, read: Read, spans: Sequence[Span], *, first: bool) -> Array:
         """Return the box of the result, or of a part of its sum."""
@@ -229,6 +260,21 @@ class BoxKernel:
         return np.broadcast_to(made[taken], self._box(spans))
 
 
+def _with(node: onnx.NodeProto, values: Mapping[str, int | list[int]]) -> onnx.NodeProto:
+    """Return a node with some other attributes; with explicit pads it has no rule for them."""
+    if not values:
+        return node
+    import onnx
+    from onnx import helper
+
+    changed = onnx.NodeProto()
+    changed.CopyFrom(node)
+    del changed.attribute[:]
+    changed.attribute.extend(a for a in node.attribute if a.name not in values and a.name != "auto_pad")
+    changed.attribute.extend(helper.make_attribute(name, value) for name, value in values.items())
+    return changed
+
+
 def _in(names: Collection[str], known: Mapping[str, object]) -> list[str]:
     return [name for name in known if name in names]
 
@@ -244,10 +290,13 @@ def _atoms(source: Source, cut: Collection[int]) -> list[Atom]:
     """Return the atoms of an operand in the order of its elements."""
     found: list[Atom] = []
     buffer = source.buffer
-    for axis, size, first, whole in zip(
-        source.use.axes, buffer.sides, buffer.first, buffer.whole, strict=True
+    slides = source.use.slides or (None,) * len(buffer.sides)
+    for axis, window, size, first, whole in zip(
+        source.use.axes, slides, buffer.sides, buffer.first, buffer.whole, strict=True
     ):
-        if axis != ALL and axis in cut:
+        if window is not None and window.axis in cut:
+            found.append(Atom(window.axis, whole, first, size, window))
+        elif axis != ALL and axis in cut:
             found.append(Atom(axis, size))
         elif size < whole:
             found.append(Atom(PART, whole, first, size))

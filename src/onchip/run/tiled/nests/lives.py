@@ -18,6 +18,8 @@ __all__ = ["FINAL", "NOTHING", "PARTIAL", "Life"]
 Array = np.ndarray[Any, Any]
 States = np.ndarray[Any, np.dtype[np.uint8]]
 
+Places = tuple[slice | Array, ...]
+
 NOTHING, PARTIAL, FINAL = 0, 1, 2
 """The states of an element: not made in this life, a sum that is not complete, there."""
 
@@ -27,6 +29,7 @@ class Life:
 
     `states` are those of its elements, None if all are final. `claim` owns the bytes [start, end), none if
     they are counted only. `beside` are lives that share the bytes: writing here ends what was there.
+    Along the side `turning` it is a ring: position i lies at place i modulo the places there.
     """
 
     def __init__(
@@ -38,9 +41,10 @@ class Life:
         states: States | None,
         place: Span | None,
         claim: Claim,
+        turning: int | None = None,
     ) -> None:
         self.state, self.name, self.region, self.data = state, name, tuple(region), data
-        self.states, self.place, self.claim = states, place, claim
+        self.states, self.place, self.claim, self.turning = states, place, claim, turning
         self.beside: list[Life] = []
         self.wide: Array | None = None
         """Sums that are not complete, of elements that are too narrow for them: at a buffer's bytes all the
@@ -50,7 +54,7 @@ class Life:
         self.marks: list[Array] = []
         """Of the output over it, the same bytes: what it writes is gone below."""
 
-    def at(self, box: Sequence[Span], user: str) -> tuple[slice, ...]:
+    def at(self, box: Sequence[Span], user: str) -> Places:
         """Return the places of a box. Raises `Mismatch` if it is not all here, or no longer its owner's."""
         if any(a < low or b > high for (a, b), (low, high) in zip(box, self.region, strict=True)):
             wanted, here = (_text(spans) for spans in (box, self.region))
@@ -60,7 +64,34 @@ class Life:
             )
         if self.place is not None:
             self.state.expect_owner(*self.place, self.claim.owner, f"used by {user}")
-        return tuple(slice(a - low, b - low) for (a, b), (low, _) in zip(box, self.region, strict=True))
+        return self._places(box)
+
+    def _places(self, box: Sequence[Span]) -> Places:
+        found: list[slice | Array] = [
+            slice(a - low, b - low) for (a, b), (low, _) in zip(box, self.region, strict=True)
+        ]
+        if self.turning is not None:
+            (low, high), n = box[self.turning], self.data.shape[self.turning]
+            first = low % max(n, 1)
+            whole = first + high - low <= n
+            found[self.turning] = slice(first, first + high - low) if whole else np.arange(low, high) % n
+        return tuple(found)
+
+    def turn(self, region: Sequence[Span]) -> None:
+        """Let a ring have other positions: those that it had before are still there, the others are not yet.
+
+        Raises `Mismatch` for more positions than it has places.
+        """
+        side = self.turning
+        assert side is not None
+        assert self.states is not None
+        (low, high), (first, end) = region[side], self.region[side]
+        if high - low > self.data.shape[side]:
+            raise Mismatch(f"{self.name}: {high - low} positions in a ring of {self.data.shape[side]}")
+        self.region = tuple(region)
+        for span in ((low, min(high, max(low, first))), (max(low, min(end, high)), high)):
+            at = self._places([span if i == side else one for i, one in enumerate(region)])
+            self.states[at] = NOTHING
 
     def read(self, box: Sequence[Span], user: str) -> Array:
         """Return a box of finished elements, poison for those that are not.

@@ -7,6 +7,7 @@ every box.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,16 @@ from onchip.run.tiled.nests.forms import (
     Dim,
     Form,
     NotCompact,
+    Span,
+    extent,
     is_cut,
     is_whole,
+    regrouped,
     size_of,
     tidy,
 )
 from onchip.run.tiled.nests.large_nodes import LARGE, Rule
+from onchip.run.tiled.nests.window_nodes import concat_along, pad, padding, pool, resize, spatial, transposed
 
 if TYPE_CHECKING:
     import onnx
@@ -159,9 +164,11 @@ def _concat(boxed: Boxed, node: onnx.NodeProto) -> None:
             dims = [form[at] for form in forms]
             wanted[at] = next(filter(is_cut, dims), dims[0])
     names = [boxed.fitted(name, wanted) for name in node.input]
-    for name in names:
-        boxed.whole(name, [axis])
-    joined = tidy([Atom(FULL, sum(size_of(form[axis]) for form in forms))])
+    joined = concat_along([form[axis] for form in forms])
+    if joined is None:
+        for name in names:
+            boxed.whole(name, [axis])
+        joined = tidy([Atom(FULL, sum(size_of(form[axis]) for form in forms))])
     first = boxed.form(names[0])
     boxed.keep(node, (*first[:axis], joined, *first[axis + 1 :]), dict(enumerate(names)))
 
@@ -217,6 +224,26 @@ def _inner(boxed: Boxed, a: str, at: int, b: str, beside: int) -> tuple[str, str
     return a, b, boxed.contract(boxed.form(a)[at], boxed.form(b)[beside])
 
 
+def in_groups(boxed: Boxed, x: str, at: int, w: str, groups: int) -> tuple[Dim, str, str, Dim, bool]:
+    """Cut the channels of a convolution's operands alike, in `groups`.
+
+    Return the channels of its result, both operands, its groups, and whether its sum is cut.
+    """
+    if groups == 1:
+        x, w, cut = _inner(boxed, x, at, w, 1)
+        return boxed.form(w)[0], x, w, (), cut
+    [inside, outside] = [boxed.shape(x)[at] // groups, boxed.shape(w)[0] // groups]
+    shape = (groups, inside)
+    mine = regrouped(boxed.form(x)[at], shape)
+    own, taps = regrouped(boxed.form(w)[0], (groups, outside)), boxed.form(w)[1]
+    head = mine[0] if is_cut(mine[0]) else own[0]
+    rest = mine[1] if is_cut(mine[1]) else taps
+    x = boxed.fitted(x, {at: tidy([*head, *rest])})
+    w = boxed.fitted(w, {0: tidy([*head, *own[1]]), 1: rest})
+    cut = boxed.contract(rest, boxed.form(w)[1])
+    return boxed.form(w)[0], x, w, head, cut
+
+
 def _bias(boxed: Boxed, name: str, product: str, output: str, beta: float) -> None:
     """Add a bias to a sum that is complete."""
     import numpy as np
@@ -254,38 +281,38 @@ def _gemm(boxed: Boxed, node: onnx.NodeProto) -> None:
 
 
 def _conv(boxed: Boxed, node: onnx.NodeProto) -> None:
+    import onnx
+
     boxed.reorders = True
     x, w = node.input[:2]
-    form, out = boxed.form(x), boxed.shape(node.output[0])
-    boxed.whole(x, range(2, len(form)))
-    boxed.whole(w, range(2, len(form)))
-    cut = False
-    if boxed.number(node, "group", 1) == 1:
-        x, w, cut = _inner(boxed, x, 1, w, 1)
-    else:
-        boxed.whole(x, [1])
-        boxed.whole(w, [0, 1])
+    windows = spatial(boxed, node, x, boxed.shape(w)[2:])
+    boxed.whole(w, range(2, len(boxed.form(w))))
+    channels, x, w, groups, cut = in_groups(boxed, x, 1, w, boxed.number(node, "group", 1))
     bias = node.input[2] if len(node.input) > 2 else ""
-    made: Form = (form[0], boxed.form(w)[0], *(tidy([Atom(FULL, n)]) for n in out[2:]))
+    made: Form = (boxed.form(x)[0], channels, *(one.dim for one in windows))
+    pads = padding(windows)
+
+    def settings(spans: Sequence[Span]) -> dict[str, int | list[int]]:
+        return pads(spans) | {"group": extent(groups, spans)}
+
+    changed = {0: x, 1: w}
+    if bias:
+        bias = boxed.fitted(bias, {0: channels})
     if not cut or not bias:
-        changed = {0: x, 1: w}
-        if bias:
-            changed[2] = boxed.fitted(bias, {0: made[1]})
-        boxed.keep(node, made, changed)
+        boxed.keep(node, made, changed | ({2: bias} if bias else {}))
+        boxed.settings[node.output[0]] = settings
         if cut:
             boxed.partial(node.output[0], node.output[0])
         return
-    import onnx
-
     bare = onnx.NodeProto()
     bare.CopyFrom(node)
     del bare.input[2:]
     product = f"{node.output[0]}@sum"
     bare.output[0] = product
-    boxed.keep(bare, made, {0: x, 1: w})
+    boxed.keep(bare, made, changed)
+    boxed.settings[product] = settings
     boxed.partial(product, node.output[0])
-    bias = boxed.fitted(bias, {0: made[1]})
-    boxed.reshape(bias, f"{bias}@column", (made[1], *((),) * (len(out) - 2)))
+    boxed.reshape(bias, f"{bias}@column", (channels, *((),) * len(windows)))
     _bias(boxed, f"{bias}@column", product, node.output[0], 1.0)
 
 
@@ -306,12 +333,17 @@ RULES: dict[str, Rule] = {
         ),
         _along,
     ),
+    "AveragePool": pool,
     "Concat": _concat,
     "Conv": _conv,
+    "ConvTranspose": transposed,
     "Expand": _expand,
     "Gather": _gather,
     "Gemm": _gemm,
     "MatMul": _matmul,
+    "MaxPool": pool,
+    "Pad": pad,
+    "Resize": resize,
     "Slice": _slice,
     "Split": _split,
     "Transpose": _transpose,

@@ -7,7 +7,8 @@ from math import prod
 from onchip.network.axes import GroupAxes
 from onchip.plans import PlanChip
 from onchip.run.tiled.nests.forms import Span
-from onchip.run.tiled.nests.tree import Home, Tree
+from onchip.run.tiled.nests.levels import Home
+from onchip.run.tiled.nests.tree import Tree
 
 __all__ = ["places_of"]
 

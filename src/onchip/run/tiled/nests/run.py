@@ -9,18 +9,19 @@ import numpy as np
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator, mask
-from onchip.network.axes import ALL, Buffer, axes_of
+from onchip.network.axes import Buffer, axes_of
 from onchip.plans import Group
 from onchip.plans.nest import Nest
 from onchip.run.arena import Claim
 from onchip.run.state import State
 from onchip.run.tiled.group import Executed
 from onchip.run.tiled.nests.dram import Dram
-from onchip.run.tiled.nests.forms import NotCompact, Span
+from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
 from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Source
+from onchip.run.tiled.nests.levels import Compute, Home, Level, Turns
 from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Life
 from onchip.run.tiled.nests.places import places_of
-from onchip.run.tiled.nests.tree import Compute, Home, Level, Tree, Turns
+from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
 from onchip.run.tiled.nests.whole_operands import finish_whole, whole_lives
 from onchip.run.tiled.passes import IllegalTiling
@@ -76,7 +77,7 @@ class NestRun:
         self.inner = {b for b, x in enumerate(buffers) if x.maker is not None and b not in self.leaving}
         self.values = {b: np.zeros(buffers[b].sides, self._dtype(b)) for b in self.inner}
         self.there = {b: np.zeros(buffers[b].sides, np.bool_) for b in self.inner}
-        self.made = 0
+        self.made = self.again = 0
 
     # -- before the first turn -------------------------------------------------------------------------------
 
@@ -192,7 +193,7 @@ class NestRun:
             t = buffer.tensor
             if buffer.maker is None or t is None or b in self.whole:
                 continue
-            value = self.values[b] if b in self.inner else self.dram.written[b]
+            value = self._inner(b, t) if b in self.inner else self.dram.written[b]
             value = value.reshape(self.state.slots.shape[t])
             by = self.operators[buffer.maker].name
             self.state.comparison.same(t, value, f"written by {by} ({self.state.where()})")
@@ -205,7 +206,9 @@ class NestRun:
                 weights += self.dram.crossed[b]
             elif b not in self.whole and b not in self.inner:
                 crossed[buffer.tensor] = crossed.get(buffer.tensor, 0) + self.dram.crossed[b]
-        return Executed(self.group.subgroups, crossed, weights, self.made, 0, written)
+        return Executed(
+            self.group.subgroups, crossed, weights, self.made, self.again + self.dram.again, written
+        )
 
     def level(self, level: Level) -> None:
         """Run the items of a level, and begin and end the homes among them."""
@@ -223,13 +226,26 @@ class NestRun:
 
     def loop(self, turns: Turns) -> None:
         """Run all turns of a loop."""
-        low, high = (0, turns.size) if turns.outer is None else turns.outer.span
         before = [(o, axis, self.spans[o][axis]) for o, axis in turns.over.items()]
-        for first in range(low, high, turns.tile):
-            turns.span = (first, min(first + turns.tile, high))
-            for o, axis, _ in before:
-                self.spans[o][axis] = turns.span
-            self.level(turns.level)
+        if turns.windows is not None:
+            for number in range(turns.windows.turns):
+                turns.turn = number
+                for o, axis, _ in before:
+                    self.spans[o][axis] = turns.windows.made[o][turns.turn]
+                for home in turns.rings:
+                    self.advance(home)
+                self.level(turns.level)
+                for home in turns.rings:
+                    self.send(home)
+            for home in turns.rings:
+                self.give_back(home)
+        else:
+            low, high = before[0][2]
+            for first in range(low, high, turns.tile):
+                turns.span = (first, min(first + turns.tile, high))
+                for o, axis, _ in before:
+                    self.spans[o][axis] = turns.span
+                self.level(turns.level)
         for o, axis, span in before:
             self.spans[o][axis] = span
 
@@ -237,6 +253,8 @@ class NestRun:
         """Make one box of an operator's output."""
         o = item.operator
         cut, kernel, spans = self.axes.operators[o], self.kernels[o], self.spans[o]
+        if any(low >= high for low, high in spans):
+            return
 
         def read(i: int) -> Array:
             life, box = self.used(o, i)
@@ -260,6 +278,7 @@ class NestRun:
         b = cut.writes.buffer
         if b in self.inner:
             at = tuple(slice(*span) for span in box)
+            self.again += int(np.count_nonzero(self.there[b][at]))
             self.values[b][at] = value
             self.there[b][at] = True
 
@@ -272,57 +291,85 @@ class NestRun:
             raise Mismatch(
                 f"{buffer.name}, used by {self.operators[o].name}: it is not alive ({self.state.where()})"
             )
-        spans = self.spans[o]
-        box = [
-            (0, size) if axis == ALL else spans[axis]
-            for axis, size in zip(use.axes, buffer.sides, strict=True)
-        ]
-        return life, box
+        return life, box_of(use, buffer.sides, self.spans[o], self.tree.computes[o].cut)
 
     # -- homes -----------------------------------------------------------------------------------------------
 
     def begin(self, home: Home) -> None:
         """Give a home its bytes, and fill it if it comes from outside."""
-        state, scale = self.state, self.state.slots.scale
-        last = self.axes.buffers[home.buffers[-1]]
-        region = home.region(last.sides)
-        shape = tuple(high - low for low, high in region)
-        low, high = self.places[home]
-        place = self.start + low * scale, self.start + high * scale
+        sizes = self.axes.buffers[home.buffers[-1]].sides
+        region = home.region(sizes)
+        shape = [high - low for low, high in region]
+        if (turning := home.turning) is not None:
+            shape[turning] = home.most(sizes)[turning]
+            region = tuple((0, 0) if i == turning else span for i, span in enumerate(region))
+        state, (start, end) = self.state, self.place(home)
         names = " over ".join(self.axes.buffers[b].name for b in reversed(home.buffers))
         claim = Claim(f"{names} in the scratch of {self.group.name}", state.index)
-        state.arena.reserve(*place, claim)
+        state.arena.reserve(start, end, claim)
         lives: list[Life] = []
         for b in home.buffers:
             buffer = self.axes.buffers[b]
             inside = buffer.maker is not None
             kind = self._dtype(b) if buffer.tensor is not None else self.dram.sources[b].dtype
             size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-            held: Span | None = place
-            if size <= place[1] - place[0]:
-                data = state.arena.bytes[place[0] : place[0] + size].view(kind).reshape(shape)
+            held: Span | None = (start, end)
+            if size <= end - start:
+                data = state.arena.bytes[start : start + size].view(kind).reshape(shape)
             else:  # weights whose real elements are wider than planned: counted only
                 data, held = np.zeros(shape, kind), None
-            states = np.full(shape, NOTHING, np.uint8) if inside else None
-            life = Life(state, buffer.name, region, data, states, held, claim)
-            if not inside:
+            states = np.full(shape, NOTHING, np.uint8) if inside or turning is not None else None
+            life = Life(state, buffer.name, region, data, states, held, claim, turning)
+            if not inside and turning is None:
                 data[...] = self.dram.fetch(b, region)
-            elif b in self.leaving and any(turns.span[0] for turns in home.sums):
+            elif b in self.leaving and any(self.spans[o][axis][0] for o, axis in home.sums):
                 self.dram.back(b, life)
             self.lives[home, b] = life
             lives.append(life)
         self._join(lives)
 
+    def place(self, home: Home) -> Span:
+        """Return the bytes of a home in the arena."""
+        (low, high), scale = self.places[home], self.state.slots.scale
+        return self.start + low * scale, self.start + high * scale
+
+    def advance(self, home: Home) -> None:
+        """Let a ring go on to the positions of this turn; what comes from outside is fetched."""
+        if (home, home.buffers[-1]) not in self.lives:
+            self.begin(home)
+        sizes = self.axes.buffers[home.buffers[-1]].sides
+        for b in home.buffers:
+            life = self.lives[home, b]
+            life.turn(home.region(sizes))
+            if self.axes.buffers[b].maker is None:
+                new = home.moved(sizes)
+                life.put(new, self.dram.fetch(b, new), FINAL, "DRAM")
+
     def finish(self, home: Home) -> None:
         """Send an output out, and give the bytes back."""
+        self.send(home)
+        self.give_back(home)
+
+    def send(self, home: Home) -> None:
+        """Send what was made in this turn out, if it leaves the group."""
         for b in home.buffers:
-            life = self.lives.pop((home, b))
             if b in self.leaving:
-                self.dram.send(b, life)
-        low, high = self.places[home]
-        scale = self.state.slots.scale
+                sizes = self.axes.buffers[b].sides
+                self.dram.send(b, self.lives[home, b], home.moved(sizes), again=home.redone)
+
+    def give_back(self, home: Home) -> None:
+        """Give a home's bytes back."""
+        for b in home.buffers:
+            del self.lives[home, b]
         claim = Claim(f"the scratch of {self.group.name}", self.state.index)
-        self.state.arena.hand_over(self.start + low * scale, self.start + high * scale, claim)
+        self.state.arena.hand_over(*self.place(home), claim)
+
+    def _inner(self, b: int, t: int) -> Array:
+        """Return what was made of a tensor that stays inside; what nobody needed is as in the reference."""
+        if self.there[b].all():
+            return self.values[b]
+        expected = self.state.comparison.reference[t].reshape(self.values[b].shape)
+        return np.where(self.there[b], self.values[b], expected)
 
     def _expect_complete(self) -> None:
         """Refuse outputs that the nest did not make to the end."""
@@ -330,8 +377,8 @@ class NestRun:
             if buffer.maker is None:
                 continue
             if b in self.inner:
-                there = self.there[b]
-            elif b in self.whole:
+                continue  # what nobody needs is not made
+            if b in self.whole:
                 states = self.lives[None, b].states
                 assert states is not None
                 there = states == FINAL

@@ -7,92 +7,15 @@ is the level where a buffer is filled before the first item that uses it and giv
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from onchip.network.axes import ALL, GroupAxes, Use
 from onchip.plans.nest import Leaf, Loop, Nest
 from onchip.run.tiled.nests.forms import Span
+from onchip.run.tiled.nests.levels import Compute, Home, Level, Turns, UseKey
+from onchip.run.tiled.nests.windows import Held, windows_of
 from onchip.run.tiled.passes import IllegalTiling
 
-__all__ = ["Compute", "Home", "Level", "Tree", "Turns"]
-
-UseKey = tuple[int, int]
-"""An operator of the group, and the position of its use: operands, then weights, then the output."""
-
-
-@dataclass(eq=False)
-class Turns:
-    """A loop over an axis of each operator in it, by operator; `span` is the range of the current turn.
-
-    `outer` is the loop around it over the same axes, of whose turn it makes parts.
-    """
-
-    over: dict[int, int]
-    size: int
-    tile: int
-    level: Level
-    outer: Turns | None
-    span: Span = (0, 0)
-
-    @property
-    def most(self) -> int:
-        """The most positions of a turn."""
-        return min(self.tile, self.size if self.outer is None else self.outer.most)
-
-
-@dataclass(eq=False)
-class Compute:
-    """One operator makes one box. `cut` are its axes that loops cut, `over` is an operand's position."""
-
-    operator: int
-    cut: frozenset[int]
-    over: int | None
-
-
-@dataclass(eq=False)
-class Home:
-    """A place for the buffers `buffers` that share its bytes, the last of them the one it is named for.
-
-    `sides` has for every side the loop whose turn cuts it, or None for all of it. `sums` are the loops above
-    it over which the output is summed. It is alive from item `first` of its level to `last`.
-    """
-
-    buffers: tuple[int, ...]
-    level: Level
-    uses: tuple[UseKey, ...]
-    sides: tuple[Turns | None, ...] = ()
-    sums: tuple[Turns, ...] = ()
-    first: int = 0
-    last: int = 0
-
-    def region(self, sizes: Sequence[int]) -> tuple[Span, ...]:
-        """Return the part of the buffer that is here in this turn."""
-        return tuple(
-            (0, size) if turns is None else turns.span for turns, size in zip(self.sides, sizes, strict=True)
-        )
-
-    def most(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """Return the most positions along each side."""
-        return tuple(
-            size if turns is None else turns.most for turns, size in zip(self.sides, sizes, strict=True)
-        )
-
-
-@dataclass(eq=False)
-class Level:
-    """Items in order; `above` are the loops around it, `path` the levels from the root to it."""
-
-    above: tuple[Turns, ...]
-    path: tuple[Level, ...]
-    keep: frozenset[str]
-    items: list[Turns | Level | Compute] = field(default_factory=list)
-    inside: list[set[int]] = field(default_factory=list)
-    """The operators in each item."""
-    begin: list[list[Home]] = field(default_factory=list)
-    end: list[list[Home]] = field(default_factory=list)
-    start: int = 0
-    """The first leaf in it, in the order of the leaves; `stop` is one past the last."""
-    stop: int = 0
+__all__ = ["Tree"]
 
 
 class Tree:
@@ -113,6 +36,7 @@ class Tree:
         self.slices: dict[int, Leaf] = {}
         self.sharing: dict[int, tuple[int, ...]] = {}
         """The buffers that lie in the place of one, itself the last."""
+        self.loops: list[Turns] = []
         self.count = 0
         self.root = Level((), (), frozenset(nest.keep))
         self.root.path = (self.root,)
@@ -120,7 +44,14 @@ class Tree:
         if len(self.leaf) != len(self.number):
             missing = next(name for name, i in self.number.items() if i not in self.leaf)
             raise IllegalTiling("nest-operators", f"its nest does not run {missing}")
-        self.homes = list(self._homes())
+        self.homes = [self._home(n, *found) for n, found in enumerate(self._homes())]
+        for turns in self.loops:
+            self._slide(turns)
+        for home in self.homes:
+            self._cut(home)
+        for o, compute in self.computes.items():
+            above = [t for t in self.bottom[o].above if o in t.over]
+            compute.cut = frozenset(t.over[o] for t in above if t.windows or t.most(o) < t.sizes[o])
         self._attach()
 
     # -- levels ----------------------------------------------------------------------------------------------
@@ -141,19 +72,29 @@ class Tree:
         made.path = (*level.path, made)
         return made
 
-    def turns(self, level: Level, over: dict[int, int], tile: int, keep: Collection[str]) -> Turns:
+    def turns(
+        self,
+        level: Level,
+        over: dict[int, int],
+        tile: int,
+        keep: Collection[str],
+        ring: tuple[str, ...] = (),
+    ) -> Turns:
         """Return a loop in a level; it continues the loop around it over the same axes."""
-        sizes, outer = set(), set()
+        sizes, outer = dict[int, int](), set()
         for o, axis in over.items():
             cut = self.axes.operators[o]
             if not 0 <= axis < len(cut.axes):
                 raise IllegalTiling("nest-axis", f"{cut.name} has no axis {axis}")
-            sizes.add(cut.axes[axis])
+            sizes[o] = cut.axes[axis]
             outer.add(self.last.get((o, axis)))
-        if len(sizes) != 1 or len(outer) != 1 or tile < 1:
-            raise IllegalTiling("nest-axis", "a loop goes over axes of different sizes, or by no tile")
-        made = Turns(over, sizes.pop(), tile, level, outer.pop())
+        if len(outer) != 1 or tile < 1:
+            raise IllegalTiling(
+                "nest-axis", "a loop goes over axes that others cut differently, or by no tile"
+            )
+        made = Turns(over, sizes, tile, level, outer.pop(), ring)
         made.level = self.below(level, made, keep)
+        self.loops.append(made)
         return made
 
     def loop(self, level: Level, loop: Loop) -> Turns:
@@ -162,7 +103,7 @@ class Tree:
         if unknown is not None or not loop.over:
             raise IllegalTiling("nest-operators", f"a loop is over an axis of {unknown or 'nothing'}")
         over = {self.number[name]: axis for name, axis in loop.over}
-        made = self.turns(level, over, loop.tile, loop.keep)
+        made = self.turns(level, over, loop.tile, loop.keep, loop.ring)
         known = {(o, axis): self.last.get((o, axis)) for o, axis in over.items()}
         self.last |= dict.fromkeys(known, made)
         before = set(self.leaf)
@@ -190,14 +131,13 @@ class Tree:
             self.place(at, turns, o)
             at = turns.level
         cut = self.axes.operators[o]
-        split = {t.over[o] for t in at.above if t.most < t.size and o in t.over}
         over = None
         if leaf.over is not None:
             names = [self.axes.buffers[use.buffer].name for use in cut.reads]
             if leaf.over not in names:
                 raise IllegalTiling("nest-over", f"{cut.name} does not read {leaf.over}")
             over = names.index(leaf.over)
-        self.computes[o] = Compute(o, frozenset(split), over)
+        self.computes[o] = Compute(o, over)
         self.place(at, self.computes[o], o)
         self.bottom[o] = at
         self.last = known
@@ -215,7 +155,8 @@ class Tree:
         """Return a use by its key."""
         return self.axes.operators[key[0]].uses[key[1]]
 
-    def _homes(self) -> Iterator[Home]:
+    def _homes(self) -> Iterator[tuple[tuple[int, ...], Level, list[UseKey]]]:
+        """Yield the buffers of every home, its level and its uses."""
         uses: dict[int, list[UseKey]] = {}
         for o, cut in enumerate(self.axes.operators):
             for i, use in enumerate(cut.uses):
@@ -245,7 +186,7 @@ class Tree:
                     "nest-home", f"{self.axes.buffers[b].name} is kept where not all of its uses are"
                 )
             for (level, _), members in groups.items():
-                yield self._home(tuple(sharing), level, members)
+                yield tuple(sharing), level, members
 
     def _keeps(self, level: Level, b: int) -> bool:
         return self.axes.buffers[b].name in level.keep
@@ -293,21 +234,54 @@ class Tree:
             level = item.level
         return level
 
-    def _home(self, buffers: tuple[int, ...], level: Level, keys: Sequence[UseKey]) -> Home:
-        sides: list[Turns | None] = []
-        for side in range(len(self.axes.buffers[buffers[-1]].sides)):
-            cuts = [
-                turns
-                for turns in level.above
-                if all(turns.over.get(o) == self.use((o, i)).axes[side] != ALL for o, i in keys)
-            ]
-            sides.append(cuts[-1] if cuts else None)
-        maker = self.axes.buffers[buffers[-1]].maker
-        sums: tuple[Turns, ...] = ()
-        if maker is not None:
-            cut = self.axes.operators[maker]
-            sums = tuple(t for t in level.above if t.over.get(maker, -1) >= cut.outputs)
-        return Home(buffers, level, tuple(keys), tuple(sides), sums)
+    def _home(self, number: int, buffers: tuple[int, ...], level: Level, keys: Sequence[UseKey]) -> Home:
+        name, last = self.axes.buffers[buffers[-1]].name, level.above[-1:]
+        ring = last[0] if last and last[0].level is level and name in last[0].ring else None
+        return Home(number, buffers, level, tuple(keys), ring=ring)
+
+    def _slide(self, turns: Turns) -> None:
+        """Find the ranges of a loop along which windows slide, and refuse other loops over several sizes."""
+        held = {
+            home.number: Held(
+                home.buffers, self.axes.buffers[home.buffers[-1]].maker, home.uses, home.ring is turns
+            )
+            for home in self.homes
+            if turns in home.level.above
+        }
+        order = sorted(turns.over, key=lambda o: self.leaf[o].start)
+        turns.windows = windows_of(self.axes, turns.over, turns.tile, order, held, self.leaving)
+        if turns.windows is None:
+            if turns.outer is None and len(set(turns.sizes.values())) > 1:
+                raise IllegalTiling("nest-axis", "a loop goes over axes of different sizes")
+            if turns.ring:
+                raise IllegalTiling("nest-keep", f"no window slides over {turns.ring[0]}, which is a ring")
+            return
+        if turns.outer is not None or any(t.outer is turns and len(t.over) > 1 for t in self.loops):
+            raise IllegalTiling("nest-windows", "windows slide along one of several loops over an axis")
+        turns.rings = [home for home in self.homes if home.ring is turns]
+        if len(turns.rings) < len(turns.ring):
+            raise IllegalTiling("nest-keep", "a loop has a ring that is not at home in its body")
+
+    def _cut(self, home: Home) -> None:
+        """Find the loops that cut a home's sides, and those over a sum of what it is for."""
+        buffer = self.axes.buffers[home.buffers[-1]]
+        sides: list[Turns | None] = [None] * len(buffer.sides)
+        for turns in home.level.above:
+            if turns.windows is not None:
+                if home.number in turns.windows.side:
+                    sides[turns.windows.side[home.number]] = turns
+                    home.redone |= buffer.maker is not None and home.ring is not turns
+                continue
+            for side in range(len(sides)):
+                if all(turns.over.get(o) == self.use((o, i)).axes[side] != ALL for o, i in home.uses):
+                    sides[side] = turns
+        home.sides = tuple(sides)
+        if home.ring is not None and home.turning is None:
+            raise IllegalTiling("nest-keep", f"a loop does not cut {buffer.name}, which is a ring of it")
+        if buffer.maker is not None:
+            o = buffer.maker
+            cut = self.axes.operators[o]
+            home.sums = tuple((o, t.over[o]) for t in home.level.above if t.over.get(o, -1) >= cut.outputs)
 
     def _attach(self) -> None:
         """Let every home begin before the first item that uses it, and end after the last."""
@@ -317,6 +291,9 @@ class Tree:
             level.end = [[] for _ in level.items]
         for home in self.homes:
             users = {o for o, _ in home.uses}
+            if home.ring is not None:
+                home.first, home.last = 0, len(home.level.items) - 1
+                continue
             at = [i for i, inside in enumerate(home.level.inside) if inside & users]
             home.first, home.last = at[0], at[-1]
             home.level.begin[home.first].append(home)

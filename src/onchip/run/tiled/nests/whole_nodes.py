@@ -10,8 +10,8 @@ import numpy as np
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator
-from onchip.network.axes import ALL, Buffer, Cut
-from onchip.run.tiled.nests.forms import Span
+from onchip.network.axes import Buffer, Cut
+from onchip.run.tiled.nests.forms import Span, box_of
 from onchip.run.tiled.nests.kernels import Read, Source, element_of, run_session
 from onchip.run.tiled.nests.node_rules import SUMS
 from onchip.run.tiled.poison import poison_of
@@ -40,6 +40,7 @@ class WholeKernel:
         sources: Sequence[Source],
     ) -> None:
         self.op, self.engine, self.axes, self.output, self.sources = op, engine, axes, output, sources
+        self.cut = cut
         self.given = {source.name: i for i, source in enumerate(sources) if source.filled}
         self.summed = frozenset(axis for axis in axes.sums if axis in cut)
         self.sums = bool(self.summed)
@@ -90,8 +91,10 @@ class WholeKernel:
         kind = box.dtype
         whole = np.full(buffer.whole, self.poison if kind.kind == "f" else poison_of((), kind), kind)
         places = [
-            slice(*spans[axis]) if axis != ALL else slice(first, first + size)
-            for axis, first, size in zip(source.use.axes, buffer.first, buffer.sides, strict=True)
+            slice(first + low, first + high)
+            for first, (low, high) in zip(
+                buffer.first, box_of(source.use, buffer.sides, spans, self.cut), strict=True
+            )
         ]
         summed = [axis in self.summed for axis in source.use.axes]
         if any(summed) or absent:
