@@ -17,6 +17,7 @@ from onchip.cli.app import app
 from onchip.cli.console import Json, PlanFile, progress, stdout, writable
 from onchip.multi_dnn.schedule_file import is_schedule
 from onchip.plans import Result
+from onchip.report.bounds import bounds_of
 from onchip.report.wording import visible
 
 if TYPE_CHECKING:
@@ -131,6 +132,10 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | 
         print(f"  traffic {result.traffic_bytes:,} B")
     print(f"  spill {result.spill_bytes:,} B, reload {result.reload_bytes:,} B")
     print(f"  DRAM {result.dram_bytes:,} B with compulsory bytes and weights")
+    if made.chip.name != MICROCONTROLLER:
+        found = bounds_of(made)
+        space = "not known" if found.space is None else f"{found.space:,} B"
+        print(f"  every schedule moves {found.every:,} B; least of the stated space: {space}")
     if made.sections:
         from onchip.planners.modules.table import module_table, sections_in_words
 
@@ -248,10 +253,13 @@ def report(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", help="for --what-if: seconds for each plan", min=0)
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Show a plan or a schedule: a summary here, the memory map or the timeline as an HTML page with -o."""
     writable(output, plan)
     if is_schedule(plan):
+        if as_json:
+            raise UsageError("is for plans: `onchip check --json` prints a schedule's figures", item="--json")
         if what_if:
             raise UsageError("a schedule has no budget", item="--what-if")
         _report_schedule(plan, output)
@@ -268,8 +276,11 @@ def report(
             with progress(False) as say:
                 beyond = replanning.what_if(made, model=model, chip=chip, time_limit=time_limit, progress=say)
         write_atomically(output, made.report(what_if=beyond))
-    from onchip.report import summary
+    from onchip.report import data, summary
 
+    if as_json:
+        print_data(json.dumps(data(made)))
+        return
     console = stdout()
     console.print(summary(made))
     if output is not None:

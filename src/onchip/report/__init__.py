@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from onchip.base.lazy import exports
 
 if TYPE_CHECKING:
+    from onchip.report.as_data import data
     from onchip.report.in_notebook import notebook
     from onchip.report.page import html
     from onchip.report.steps import Residency, Step, Timeline, Traffic, timeline
@@ -16,10 +17,22 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = exports(
         __name__,
+        as_data="data",
         in_notebook="notebook",
         page="html",
         steps="Residency Step Timeline Traffic timeline",
         terminal="Summary summary",
     )
 
-__all__ = ["Residency", "Step", "Summary", "Timeline", "Traffic", "html", "notebook", "summary", "timeline"]
+__all__ = [
+    "Residency",
+    "Step",
+    "Summary",
+    "Timeline",
+    "Traffic",
+    "data",
+    "html",
+    "notebook",
+    "summary",
+    "timeline",
+]

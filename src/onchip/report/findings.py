@@ -24,10 +24,12 @@ __all__ = [
     "cost_of_dram",
     "dram_bound",
     "is_grouped",
+    "is_of_ram",
     "largest",
     "memory_rows",
     "memory_sentence",
     "moved_bytes",
+    "objective",
     "peak_sentence",
     "room_needed_by",
     "space_sentence",
@@ -206,7 +208,7 @@ def status_words(plan: Plan) -> str:
     Beyond 100 % the gap is a factor: `4.5 times the bound`.
     """
     worth = standing(plan)
-    if _of_ram(plan) and objective(plan) != "peak":
+    if is_of_ram(plan) and objective(plan) != "peak":
         return "legal"  # the plan does not state its objective
     if plan.result.status == "optimal":
         where = " in its space" if plan.result.space else ""
@@ -259,7 +261,7 @@ def _no(plan: Plan) -> str:
     return "as claimed, no" if standing(plan) == "claimed" else "no"
 
 
-def _of_ram(plan: Plan) -> bool:
+def is_of_ram(plan: Plan) -> bool:
     """Return whether a plan is a microcontroller's: there weights and outputs stay in place."""
     return plan.chip.name == "mcu"
 
@@ -267,7 +269,7 @@ def _of_ram(plan: Plan) -> bool:
 def status_sentence(plan: Plan, traffic: int) -> str:
     """Return a plain sentence of the status's claim."""
     room = f"{plan.budget:,} bytes of scratchpad"
-    if _of_ram(plan):
+    if is_of_ram(plan):
         return _ram_sentence(plan)
     if is_grouped(plan):
         return _grouped_sentence(plan, room)

@@ -7,7 +7,7 @@ from typing import Any
 
 from onchip.base import figures
 from onchip.network import Network
-from onchip.planners.fused_group import FusedGroup
+from onchip.planners.fused_group import TIMES, FusedGroup
 from onchip.plans import Plan, Tiling
 from onchip.report.graph.units import Unit, how_it_runs, label_of, units
 from onchip.report.grid import Grid
@@ -67,15 +67,12 @@ def members_of(net: Network, operators: Sequence[int]) -> dict[str, Any]:
 def group_table(rows: Sequence[FusedGroup], element: int, width: int) -> Grid:
     """Return the groups in running order; of very many, the costliest, and the rest in one row.
 
+    Where some run as nests, groups that are alike in all but names are one row, with the figures of each.
     Words (of `element` bytes) are in thousands; below 100 columns the crossings of feature maps are one
     figure.
     """
-    shown = set(range(len(rows)))
-    if len(rows) > MOST_ROWS:
-        shown = set(sorted(shown, key=lambda i: (-rows[i].dram_bytes, i))[:MOST_ROWS])
-    rest = [r for i, r in enumerate(rows) if i not in shown]
-    digits = 1 if sum(r.dram_bytes for r in rows) < 100_000_000 * element else 0
     columns = figures.columns(FusedGroup, rows, wide=width >= 100)
+    digits = 1 if sum(r.dram_bytes for r in rows) < 100_000_000 * element else 0
 
     def words(n: int) -> str:
         return f"{n / element / 1000:,.{digits}f}"
@@ -86,23 +83,38 @@ def group_table(rows: Sequence[FusedGroup], element: int, width: int) -> Grid:
     def sums(some: Sequence[FusedGroup]) -> list[str]:
         return [words(c.of(*some)) if c.figure.unit == "words" else "" for c in columns]
 
-    body = [
-        (shorten(visible(r.name), 14), r, [c.cell(r, {"words": words, "bytes": kib}) for c in columns])
-        for i, r in enumerate(rows)
-        if i in shown
-    ]
+    def cells(row: FusedGroup) -> tuple[str, ...]:
+        return tuple(c.cell(row, {"words": words, "bytes": kib}) for c in columns)
+
+    alike: dict[object, list[FusedGroup]] = {}
+    nests = any(r.loops is not None for r in rows)
+    for i, r in enumerate(rows):
+        alike.setdefault((cells(r), r.labels) if nests else i, []).append(r)
+    kept = list(alike.values())
+    if len(kept) > MOST_ROWS:
+        most = sorted(range(len(kept)), key=lambda i: (-sum(r.dram_bytes for r in kept[i]), i))[:MOST_ROWS]
+        kept = [kept[i] for i in sorted(most)]
+    listed = {r.name for some in kept for r in some}
+    rest = [r for r in rows if r.name not in listed]
+    body = [(_named(some), some[0], cells(some[0])) for some in kept]
     total, headings = sums(rows), [c.heading for c in columns]
     taken = sum(
         max(map(len, cells)) + 2 for cells in zip(headings, total, *(c for *_, c in body), strict=True)
     )
     taken += 2 + (max(5, *(len(name) for name, _, _ in body)) if body else 5)
     table = Grid(("group", False), ("operators", False), *((heading, True) for heading in headings))
-    for name, r, cells in body:
-        table.add_row(name, _members(r, max(SHORTEST, min(64, width - taken))), *cells)
+    for name, r, texts in body:
+        table.add_row(name, _members(r, max(SHORTEST, min(64, width - taken))), *texts)
     if rest:
         table.add_row("", f"{len(rest):,} more", *sums(rest))
     table.add_row("all", f"{sum(len(r.operators) for r in rows):,} operators", *total)
     return table
+
+
+def _named(alike: Sequence[FusedGroup]) -> str:
+    """Return the name of the first of some equal groups, and how many they are."""
+    name = shorten(visible(alike[0].name), 14)
+    return name if len(alike) == 1 else f"{name} {TIMES}{len(alike)}"
 
 
 def _members(row: FusedGroup, width: int) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from onchip.check import standing
 from onchip.network import bits
 from onchip.plans import Plan
 from onchip.report import crossings, findings, grouped, modules, times, what_if
+from onchip.report.bounds import bounds_of
 from onchip.report.graph import picture
 from onchip.report.shell import asset, embedded, hash_of, template, version
 from onchip.report.steps import Timeline, timeline
@@ -268,9 +270,26 @@ def _figures(plan: Plan, line: Timeline) -> list[tuple[str, str, str, str]]:
         row("Reloaded", t.reload, "read again, halo included" if grouped else ""),
         row("Compulsory", t.compulsory, "inputs in, outputs out"),
         row("Weights", t.weights),
-        row("All DRAM bytes", t.total),
+        row("All DRAM bytes", t.total, "this plan"),
+        *([] if findings.is_of_ram(plan) else _bounds(plan)),
     ]
     return rows + [(what, value, "", "") for what, value in findings.cost_of_dram(plan, line)]
+
+
+def _bounds(plan: Plan) -> list[tuple[str, str, str, str]]:
+    """Return the two figures beside the plan's own DRAM bytes: of its space, and of every schedule."""
+    found, claimed = bounds_of(plan), standing(plan) == "claimed"
+    least = (
+        ("not known", "", "")
+        if found.space is None
+        else (
+            short_size(found.space),
+            f"{found.space:,} B",
+            "DRAM bytes, as claimed" if claimed else "DRAM bytes",
+        )
+    )
+    every = (short_size(found.every), f"{found.every:,} B", "inputs, outputs, weights, once")
+    return [("Least of its space", *least), ("Every schedule moves", *every)]
 
 
 def _facts(plan: Plan) -> list[tuple[str, str]]:

@@ -12,9 +12,12 @@ from onchip.machines.chip import ELEMENTS
 from onchip.planners.modules.table import module_table
 from onchip.plans import Plan
 from onchip.report import findings, times
+from onchip.report.bounds import bound_rows
 from onchip.report.grid import Grid
 from onchip.report.grouped import group_rows, group_table
 from onchip.report.modules import terminal_table
+from onchip.report.nest import shown_nests
+from onchip.report.nest.table import nest_table
 from onchip.report.steps import Timeline, timeline
 from onchip.report.wording import exact, short_size, shorten, visible
 
@@ -52,6 +55,7 @@ class Summary:
             *((("Memories", self.memories()),) if self.plan.chip.memories else ()),
             *((("Time", self.times()),) if self.plan.timing else ()),
             *((("Groups", self.groups(width)),) if self.grouped else ()),
+            *((("Nests", nest_table(nests)),) if (nests := shown_nests(self.plan, self.timeline)) else ()),
             *((("Modules", self.modules(width)),) if any(s.merge for s in self.plan.sections) else ()),
             (self.peak_heading(width), self.peak(width)),
             *((("Spilled and reloaded", self.spills(width)),) if self.absences else ()),
@@ -98,7 +102,11 @@ class Summary:
         ]
         for n, what in rows:
             table.add_row(f"{n:,}", short_size(n), f"{100 * n / total:.1f} %", what)
-        table.add_row(f"{t.total:,}", short_size(t.total), "", "all DRAM bytes")
+        table.add_row(f"{t.total:,}", short_size(t.total), "", "all DRAM bytes of this plan")
+        if not findings.is_of_ram(self.plan):
+            for bound, what in bound_rows(self.plan):
+                stated = ("-", "") if bound is None else (f"{bound:,}", short_size(bound))
+                table.add_row(*stated, "", what)
         for what, value in findings.cost_of_dram(self.plan, self.timeline):
             table.add_row(value, "", "", what)
         return table

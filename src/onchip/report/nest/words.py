@@ -1,0 +1,74 @@
+"""The words on a nest: what a loop cuts, how often a buffer crosses, names without what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onchip.planners.fused_group import TIMES
+from onchip.report.nest.shown import ShownBuffer, ShownLeaf, ShownLoop, ShownNest
+from onchip.report.wording import shorten, visible
+
+__all__ = [
+    "common_start",
+    "equal_nests",
+    "loop_words",
+    "names_shown",
+    "sides_words",
+    "slice_words",
+    "times_words",
+]
+
+LONGEST = 60
+"""The most characters of a name in a picture; its middle is left out."""
+
+
+def equal_nests(nests: Mapping[str, ShownNest]) -> dict[str, list[str]]:
+    """Return the groups of equal nests, each by the name of its first."""
+    first: dict[ShownNest, str] = {}
+    found: dict[str, list[str]] = {}
+    for name, nest in nests.items():
+        found.setdefault(first.setdefault(nest, name), []).append(name)
+    return found
+
+
+def common_start(names: Sequence[str]) -> str:
+    """Return the dotted (or slashed) parts with which all of some names begin; a name keeps its last part."""
+    if len(names) < 2:
+        return ""
+    low, high = min(names), max(names)
+    same = next((n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
+    return low[: max(low.rfind(".", 0, same), low.rfind("/", 0, same)) + 1]
+
+
+def names_shown(nest: ShownNest) -> tuple[str, ...]:
+    """Return the names of a nest as shown: without the start that all of its operators share, and visible."""
+    start = common_start([nest.names[leaf.operator] for leaf in nest.leaves()])
+    return tuple(visible(name.removeprefix(start) or name, LONGEST) for name in nest.names)
+
+
+def loop_words(loop: ShownLoop, names: Sequence[str]) -> str:
+    """Return `heads: 12 in 4 turns of 3`; an axis without a word goes by its number."""
+    what = loop.word
+    if not what:
+        name, axis = loop.over[-1]
+        what = f"axis {axis} of {shorten(names[name], 24)}"
+    turns = f"{loop.turns:,} turn{'s' * (loop.turns != 1)}"
+    rest = f", the last of {loop.last:,}" if loop.last and loop.last != loop.tile else ""
+    return f"{what}: {loop.size:,} in {turns} of {loop.tile:,}{rest}"
+
+
+def slice_words(leaf: ShownLeaf) -> str:
+    """Return `sum 768 by 64`, a leaf's own loops from the outermost in; empty without any."""
+    return ", ".join(f"{word} {size:,} by {tile:,}" for word, size, tile in leaf.slices)
+
+
+def sides_words(sides: Sequence[int]) -> str:
+    """Return `197 x 64`, without sides of one index."""
+    return f" {TIMES} ".join(f"{n:,}" for n in sides if n > 1) or "1"
+
+
+def times_words(buffer: ShownBuffer) -> str:
+    """Return how often a buffer's bytes cross: `x1`, or `x2.5` of its size."""
+    times = buffer.times
+    digits = 0 if abs(times - round(times)) < 0.005 or times >= 99.5 else 2 if times < 2 else 1
+    return f"{TIMES}{times:,.{digits}f}"
