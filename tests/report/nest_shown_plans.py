@@ -60,20 +60,42 @@ def products_plan(nest: Nest | None = None, whole: Sequence[str] = ()) -> Plan:
         ],
         ["z"],
     )
-    streamed = {network.tensor_id[name] for name in "xz" if name not in whole}
-    found = nested(network, Group("g", ("up", "down"), 0, tiling=nest), [0, 1], streamed, 1)
-    extent = found.layout.extent
-    group = Group("g", ("up", "down"), extent, tiling=nest)
-    program: list[Instruction] = []
-    if "x" in whole:
-        program.append(Load("x", extent))
-    if "z" in whole:
-        program.append(Alloc("z", extent + 16))
+    return plan_in(network, nest, whole)
+
+
+def windows_plan(ring: tuple[str, ...] = ()) -> Plan:
+    """Two convolutions of one axis in a loop over rows: 8, 8 and, by stride 2, 4 rows of a byte."""
+    network = Network.build(
+        "windows",
+        [("x", 8, "input"), ("h", 8, "activation"), ("y", 4, "activation")],
+        [
+            OperatorSpec("c1", "Conv", ["x"], ["h"], macs=8, reach=Reach((8,), ((Side(8, 0, 1, 1, 3),),))),
+            OperatorSpec("c2", "Conv", ["h"], ["y"], macs=4, reach=Reach((4,), ((Side(8, 0, 2, 1, 3),),))),
+        ],
+        ["y"],
+    )
+    body = (Leaf("c1"), Leaf("c2"))
+    return plan_in(network, Nest((Loop((("c1", 0), ("c2", 0)), 1, body, ("x",), ring),)))
+
+
+def plan_in(network: Network, nest: Nest, whole: Sequence[str] = ()) -> Plan:
+    """The plan of all of a network's operators in one nest; the operands `whole` lie beside its scratch."""
+    members = tuple(op.name for op in network.operators)
+    ends = [t for t in network.tensors if network.input_roots >> t.id & 1 or t.id in network.outputs]
+    streamed = {t.id for t in ends if t.name not in whole}
+    ids = [op.id for op in network.operators]
+    found = nested(network, Group("g", members, 0, tiling=nest), ids, streamed, 1)
+    at = found.layout.extent
+    group = Group("g", members, at, tiling=nest)
+    before: list[Instruction] = []
+    after: list[Instruction] = []
+    for tensor in (t for t in ends if t.name in whole):
+        leaves = tensor.id in network.outputs
+        before.append(Alloc(tensor.name, at) if leaves else Load(tensor.name, at))
+        after += [Store(tensor.name)] if leaves else []
+        at += tensor.bytes
     streaming = tuple((network.tensors[t].name, n) for t, n in found.crossing.items())
-    program += [Scratch("g", 0), Run("g", streaming)]
-    if "z" in whole:
-        program.append(Store("z"))
-    return _plan(network, [group], program)
+    return _plan(network, [group], [*before, Scratch("g", 0), Run("g", streaming), *after])
 
 
 def _plan(network: Network, groups: Sequence[Group], program: Sequence[Instruction]) -> Plan:

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from nest_shown_plans import layers, products_plan
+from nest_shown_plans import layers, products_plan, windows_plan
 
 from onchip.check import layout_of
 from onchip.planners.fused_group import TIMES
@@ -127,3 +127,15 @@ def test_loops_of_every_kind_are_walked_in_order() -> None:
     assert [(isinstance(item, ShownLoop), deep) for item, deep in nest.walk()] == [
         (True, 0), (False, 1), (False, 1),
     ]  # fmt: skip
+
+
+def test_loops_over_windows_say_so_and_what_is_a_ring_or_made_again() -> None:
+    nest = shown(windows_plan(("h",)))
+    (loop,) = nest.loops()
+    assert (loop.slides, loop.size, loop.tile, loop.turns) == (True, 4, 1, 4)
+    ring = next(b for b in nest.all_buffers() if nest.names[b.name] == "h")
+    assert (ring.ring, ring.held, ring.size) == (True, 3, 8)
+    assert [leaf.again for leaf in nest.leaves()] == [(), ()]
+    assert "a ring" in printed(summary(windows_plan(("h",))))
+    redone = shown(windows_plan())
+    assert [leaf.again for leaf in redone.leaves()] == [((11, 8),), ()]

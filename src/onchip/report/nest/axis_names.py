@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from math import prod
 
 from onchip.network import Network, Operator, Reach
-from onchip.network.axes import Cut, GroupAxes, reach_for
+from onchip.network.axes import Cut, GroupAxes
+from onchip.network.reaches import reach_for
 from onchip.planners.fused_group import TIMES
 
 __all__ = ["AxisNames"]

@@ -40,6 +40,7 @@ def _item(item: ShownLoop | ShownLeaf, names: Sequence[str]) -> dict[str, Any]:
             "tile": item.tile,
             "turns": item.turns,
             "all_turns": item.runs,
+            "windows": item.slides,
             "buffers": [_buffer(b, names) for b in item.buffers],
             "body": [_item(inner, names) for inner in item.body],
         }
@@ -50,6 +51,7 @@ def _item(item: ShownLoop | ShownLeaf, names: Sequence[str]) -> dict[str, Any]:
         "over": None if item.over is None else names[item.over],
         "all_turns": item.runs,
         "alive_bytes": item.alive,
+        "made_again": [{"made": made, "of": size} for made, size in item.again],
         "buffers": [_buffer(b, names) for b in item.buffers],
     }
 

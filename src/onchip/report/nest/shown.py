@@ -53,7 +53,7 @@ class ShownBuffer:
 
     @property
     def times(self) -> float:
-        """How often its size crosses."""
+        """Its size crosses so many times."""
         return self.crosses / self.size if self.size else 0.0
 
 
@@ -73,6 +73,7 @@ class ShownLeaf:
     runs: int
     buffers: tuple[ShownBuffer, ...]
     alive: int
+    again: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class ShownLoop:
     """A loop: `turns` turns of at most `tile` of `size` indices, `runs` turns in all.
 
     `word` says what it cuts, `over` the axis of each operator: (operator, axis). `last` is the length of the
-    last turn, 0 where windows slide or turns differ.
+    last turn, 0 where turns differ in other ways. Where windows slide over what it cuts (`slides`), size and
+    tile are those of its last operator, and the others go as far as that needs.
     """
 
     word: str
@@ -90,6 +92,7 @@ class ShownLoop:
     turns: int
     last: int
     runs: int
+    slides: bool
     body: tuple[ShownLoop | ShownLeaf, ...]
     buffers: tuple[ShownBuffer, ...]
 
@@ -212,24 +215,35 @@ class _Shown:
         deep, begun = len(items), self.layout.entries[self.leaf]
         before, runs = begun[deep - 1], begun[deep]
         size, turns = self.left(items), -(-runs // max(1, before))
-        last = size - (turns - 1) * loop.tile if turns * before == runs else 0
+        windows = next((w for w in self.layout.windows if w.where == items), None)
+        tile = min(loop.tile, size)
+        if windows is not None:
+            tile = max(windows.made[over[-1][0]].lengths)
+        last = size - (turns - 1) * tile if turns * before == runs else 0
         buffers = self.of(items)
         body = self.body(loop.body, items)
         return ShownLoop(
             self.words.loop(over), tuple((self.name(name), axis) for name, axis in loop.over), size,
-            min(loop.tile, size), turns, last if 0 < last <= loop.tile else 0, runs, body, buffers,
+            tile, turns, last if 0 < last <= tile else 0, runs, windows is not None, body, buffers,
         )  # fmt: skip
 
-    def left(self, items: tuple[int, ...]) -> int:
-        """Return the indices that loops around leave of the axis of a loop: those of its last operator."""
-        body: tuple[Loop | Leaf, ...] = self.tree.body
-        path: list[Loop] = []
+    def along(self, where: tuple[int, ...], name: str) -> int:
+        """Return the indices of the axis of an operator that a loop goes along."""
+        return self.words.size(self.at[name], dict(self.path(where)[-1].over)[name])
+
+    def path(self, items: tuple[int, ...]) -> list[Loop]:
+        """Return the loops that lead to a body, outermost first."""
+        body, path = self.tree.body, list[Loop]()
         for n in items:
             item = body[n]
             assert isinstance(item, Loop)
             path.append(item)
             body = item.body
-        *around, loop = path
+        return path
+
+    def left(self, items: tuple[int, ...]) -> int:
+        """Return the indices that loops around leave of the axis of a loop: those of its last operator."""
+        *around, loop = self.path(items)
         name, axis = loop.over[-1]
         tiles = [outer.tile for outer in around if dict(outer.over).get(name) == axis]
         return min([self.words.size(self.at[name], axis), *tiles])
@@ -246,7 +260,12 @@ class _Shown:
         label = label_of(self.network.operators[self.axes.operators[at].operator])
         over = None if leaf.over is None else self.name(leaf.over)
         runs = self.layout.entries[number][len(items) - 1]
-        return ShownLeaf(number, self.name(leaf.operator), label, slices, over, runs, self.of(items), alive)
+        windows = [w for w in self.layout.windows if w.where == items[: len(w.where)]]
+        made = [(sum(w.made[at].lengths), self.along(w.where, leaf.operator)) for w in windows]
+        again = tuple((some, size) for some, size in made if some > size)
+        return ShownLeaf(
+            number, self.name(leaf.operator), label, slices, over, runs, self.of(items), alive, again
+        )  # fmt: skip
 
     def of(self, items: tuple[int, ...]) -> tuple[ShownBuffer, ...]:
         """Return the buffers that live in a body, in the order in which they are begun."""

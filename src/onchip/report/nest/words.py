@@ -54,6 +54,7 @@ def loop_words(loop: ShownLoop, names: Sequence[str]) -> str:
         what = f"axis {axis} of {shorten(names[name], 24)}"
     turns = f"{loop.turns:,} turn{'s' * (loop.turns != 1)}"
     rest = f", the last of {loop.last:,}" if loop.last and loop.last != loop.tile else ""
+    rest += ", windows slide" if loop.slides else ""
     return f"{what}: {loop.size:,} in {turns} of {loop.tile:,}{rest}"
 
 
