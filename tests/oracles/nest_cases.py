@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from random import Random
 
 from onchip.network import Constant, Network, OperatorSpec, Reach, Side
-from onchip.network.axes import ALL, GroupAxes
+from onchip.network.axes import ALL, GroupAxes, Use
 from onchip.plans import Group, Leaf, Loop, Nest
 
 __all__ = ["group_of", "groups_network", "random_nest", "random_whole"]
@@ -17,8 +17,11 @@ SMALL = (1, 2, 2, 3, 3, 4, 5)
 MOST_WORK = 700
 
 
-def groups_network(random: Random, most: int = 4) -> Network:
-    """A network of 1 to `most` operators: sums, broadcasts, transposes, norms, parts, new sides, aliases."""
+def groups_network(random: Random, most: int = 4, *, windows: bool = False) -> Network:
+    """A network of 1 to `most` operators: sums, broadcasts, transposes, norms, parts, new sides, aliases.
+
+    With `windows` also strides, pads, spans, resizes and parts of concats, along outputs and sums.
+    """
     tensors: dict[str, tuple[tuple[int, ...], int]] = {}
     made: list[str] = []
     specs: list[OperatorSpec] = []
@@ -35,20 +38,21 @@ def groups_network(random: Random, most: int = 4) -> Network:
                 )
                 names += [list(new)[-1]]
             shapes = [new[t] if t in new else tensors[t][0] for t in names]
-            found = _reach(random, shapes, v)
+            found = _reach(random, shapes, v, windows)
             if found is None:
                 continue
             tensors |= {t: (shape, element) for t, shape in new.items()}
             if len(names) == 1 and random.random() < 0.1 and prod(found.output) > 1:
                 [name] = names  # two uses of one tensor, by an alias
-                other = _reach(random, [shapes[0], shapes[0]], v)
+                other = _reach(random, [shapes[0], shapes[0]], v, windows)
                 if other is not None and name not in {view[0] for view in views}:
                     found, alias = other, f"{name}.alias{v}"
                     views.append((alias, name, 0))
                     tensors[alias] = tensors[name]
                     names.append(alias)
             weights = sum(c.bytes for c in found.weights)
-            specs.append(OperatorSpec(f"op{v}", "Any", names, [f"t{v}"], weights, reach=found))
+            work = prod(found.extents)
+            specs.append(OperatorSpec(f"op{v}", "Any", names, [f"t{v}"], weights, macs=work, reach=found))
             tensors[f"t{v}"] = (found.output, element)
             made.append(f"t{v}")
             break
@@ -61,22 +65,61 @@ def groups_network(random: Random, most: int = 4) -> Network:
     return Network.build("random", rows, specs, outputs, views=views)  # type: ignore[arg-type]
 
 
-def _reach(random: Random, shapes: Sequence[tuple[int, ...]], v: int) -> Reach | None:
+def _window(random: Random, size: int, axis: int, extent: int = 0) -> tuple[Side, int]:
+    """A window over a side, and the size of its axis: `extent` if that is given."""
+    stride, per = random.choice((1, 1, 1, 2, 2, 3)), random.choice((1, 1, 1, 1, 2, 3))
+    span = random.choice((1, 1, 2, 3, 3, 4, 5))
+    before = random.choice((0, 0, 1, 1, span // 2, random.randint(-2, 4)))
+    natural = ((size + random.choice((before, before, 0, 1)) - span) * per + max(0, before)) // stride + 1
+    return Side(size, axis, stride, before, span, per), extent or max(1, min(natural, 7))
+
+
+def _reach(random: Random, shapes: Sequence[tuple[int, ...]], v: int, windows: bool) -> Reach | None:
     """A reach over operands of these shapes; None if its work is too much."""
     kind = random.choice(("sum", "sum", "map", "norm", "any"))
     output: list[int] = []
     sums: list[int] = []
     reads: list[list[tuple[int, str, int]]] = []  # size, "out", "sum" or "all", number
+    sliding: dict[tuple[int, int], Side] = {}  # by read and side
+    maps = windows and random.random() < 0.7  # windows over all sides in order, as over the rows of an image
     for n, shape in enumerate(shapes):
-        sides = _resided(random, shape) if random.random() < 0.3 else shape
+        sides = _resided(random, shape) if random.random() < (0.05 if windows else 0.3) else shape
         used: set[tuple[str, int]] = set()
         row: list[tuple[int, str, int]] = []
-        for size in sides:
+        for k, size in enumerate(sides):
             pool = [("out", i) for i, m in enumerate(output) if m == size]
             pool += [("sum", i) for i, m in enumerate(sums) if m == size]
             pool = [one for one in pool if one not in used]
             share = random.random()
-            if pool and share < 0.75:
+            if maps and size > 1 and (k < len(output) if n else True) and random.random() < 0.9:
+                if n and output[k] == size and random.random() < 0.5:
+                    how = ("out", k)
+                elif n:
+                    how = ("out", k)
+                    sliding[n, k], _ = _window(random, size, 0, output[k])
+                elif random.random() < 0.6:
+                    sliding[n, k], extent = _window(random, size, 0)
+                    output.append(extent)
+                    how = ("out", len(output) - 1)
+                else:
+                    output.append(size)
+                    how = ("out", len(output) - 1)
+                if how in used:
+                    return None
+            elif windows and size > 1 and random.random() < 0.55:
+                free = [("out", i) for i in range(len(output)) if ("out", i) not in used]
+                free += [("sum", i) for i in range(len(sums)) if ("sum", i) not in used]
+                if free and random.random() < 0.8:
+                    how = random.choice(free)
+                    extent = (output if how[0] == "out" else sums)[how[1]]
+                    window, _ = _window(random, size, 0, extent)
+                else:
+                    window, extent = _window(random, size, 0)
+                    summed = kind == "sum" and random.random() < 0.25
+                    (sums if summed else output).append(extent)
+                    how = ("sum", len(sums) - 1) if summed else ("out", len(output) - 1)
+                sliding[n, k] = window
+            elif pool and share < 0.75:
                 how = random.choice(pool)
             elif kind == "sum" and share < 0.9 and (n or random.random() < 0.5):
                 sums.append(size)
@@ -103,7 +146,9 @@ def _reach(random: Random, shapes: Sequence[tuple[int, ...]], v: int) -> Reach |
     if prod(out) * prod(sums) > MOST_WORK or prod(out) > 150 or len(out) > 5:
         return None
 
-    def side(size: int, how: str, n: int) -> Side:
+    def side(read: int, number: int, size: int, how: str, n: int) -> Side:
+        if window := sliding.get((read, number)):
+            return replace(window, axis=place[n] if how == "out" else len(out) + n)
         if how == "all":
             return (
                 Side(size, span=size) if size == 1 or random.random() < 0.8 else Side(size, before=-1, span=1)
@@ -122,7 +167,8 @@ def _reach(random: Random, shapes: Sequence[tuple[int, ...]], v: int) -> Reach |
                 constants.append(Constant(name, prod(s.size for s in own) * random.choice((1, 2)), own))
     if any(len(row) == 0 for row in reads):
         return None
-    return Reach(out, tuple(tuple(side(*s) for s in row) for row in reads), tuple(constants), tuple(sums))
+    made = tuple(tuple(side(n, k, *s) for k, s in enumerate(row)) for n, row in enumerate(reads))
+    return Reach(out, made, tuple(constants), tuple(sums))
 
 
 def _resided(random: Random, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -144,6 +190,8 @@ class _Grower:
     axes: GroupAxes
     outside: dict[str, bool]
     """What may be kept: whether it leaves."""
+    tries: int = 1
+    """How often a loop is tried, with other axes."""
 
     def body(
         self,
@@ -156,7 +204,9 @@ class _Grower:
         while n < len(ops):
             count = random.randint(1, len(ops) - n) if deep < 4 else 1
             some = ops[n : n + count]
-            loop = self.loop(some, cuts, deep, kept) if random.random() < (0.8 if deep < 2 else 0.5) else None
+            loop = None
+            for _ in range(self.tries if random.random() < (0.8 if deep < 2 else 0.5) else 0):
+                loop = loop or self.loop(some, cuts, deep, kept)
             if loop is None:
                 loop, some = self.leaf(ops[n], cuts), ops[n : n + 1]  # type: ignore[assignment]
             items.append(loop)  # type: ignore[arg-type]
@@ -191,18 +241,60 @@ class _Grower:
                 continue
             fit = [a for a in self.free(at) if self.left(at, a, cuts) == size]
             linked = [a for a in fit if self.linked(at, a, over)]
+            slid = [a for a in self.free(at) if not self.left(at, a, cuts)[1] and self.slid(at, a, over)]
+            if slid and not size[1] and random.random() < 0.95:
+                over[at] = random.choice(slid)
+                continue
             if not fit or (not linked and random.random() < 0.7):
                 return None
             over[at] = random.choice(linked if linked and random.random() < 0.95 else fit)
-        tile = random.randint(1, size[0] - 1)
-        inner = {at: (*cuts.get(at, ()), (over[at], tile)) for at in ops}
         keep = self.keep(ops, kept)
-        return Loop(
-            tuple((self.axes.operators[at].name, over[at]) for at in ops),
-            tile,
-            self.body(ops, inner, deep + 1, kept | {*keep}),
-            keep,
-        )
+        tile, windows = random.randint(1, size[0] - 1), self.windows(over)
+        if windows and random.random() < 0.7:
+            tile = random.choice((1, 1, 2))
+        left = 1 if windows and random.random() < 0.95 else tile
+        inner = {at: (*cuts.get(at, ()), (over[at], left)) for at in ops}
+        body = self.body(ops, inner, deep + 1, kept | {*keep})
+        ring = self.ring(body, keep, over) if windows or random.random() < 0.01 else ()
+        return Loop(tuple((self.axes.operators[at].name, over[at]) for at in ops), tile, body, keep, ring)
+
+    def windows(self, over: dict[int, int]) -> bool:
+        """Whether some use slides along a loop."""
+        uses = [(use, axis) for at, axis in over.items() for use in self.axes.operators[at].uses]
+        return any(axis in along(use) and axis not in use.axes for use, axis in uses)
+
+    def slid(self, at: int, axis: int, over: dict[int, int]) -> bool:
+        """Whether a buffer is cut along one side here and there, and a window slides over it."""
+        for other, a in over.items():
+            for mine in self.axes.operators[at].uses:
+                for theirs in self.axes.operators[other].uses:
+                    if mine.buffer == theirs.buffer:
+                        sides = zip(along(mine), along(theirs), strict=True)
+                        exact = zip(mine.axes, theirs.axes, strict=True)
+                        if (axis, a) in sides and (axis, a) not in exact:
+                            return True
+        return False
+
+    def ring(
+        self, body: Sequence[Loop | Leaf], keep: tuple[str, ...], over: dict[int, int]
+    ) -> tuple[str, ...]:
+        """Some buffers with their home in a body, and now and then another one."""
+        item = {name: n for n, one in enumerate(body) for name in _names(one)}
+        found = []
+        for b, buffer in enumerate(self.axes.buffers):
+            users = [
+                (at, use) for at, cut in enumerate(self.axes.operators) for use in cut.uses if use.buffer == b
+            ]
+            inside = [(at, use) for at, use in users if at in over]
+            sides = [{s for s, a in enumerate(along(use)) if a == over[at]} for at, use in inside]
+            inner = buffer.maker is not None and len(users) == len(inside) > 1
+            inner = inner and len({item[self.axes.operators[at].name] for at, _ in inside}) > 1
+            good = (inner or (buffer.maker is None and buffer.name in keep)) and bool(
+                set.intersection(*sides)
+            )
+            if self.random.random() < (0.6 if good else 0.003):
+                found.append(buffer.name)
+        return tuple(found)
 
     def linked(self, at: int, axis: int, over: dict[int, int]) -> bool:
         mine = {
@@ -255,6 +347,18 @@ class _Grower:
         return sum(use.buffer == buffer for cut in self.axes.operators for use in cut.reads)
 
 
+def along(use: Use) -> list[int]:
+    """For every side the axis that a use follows, or `ALL`."""
+    slides = use.slides or (None,) * len(use.axes)
+    return [a if w is None else w.axis for a, w in zip(use.axes, slides, strict=True)]
+
+
+def _names(item: Loop | Leaf) -> list[str]:
+    if isinstance(item, Leaf):
+        return [item.operator]
+    return [name for inner in item.body for name in _names(inner)]
+
+
 def random_nest(random: Random, axes: GroupAxes, outside: dict[str, bool]) -> Nest:
     """A nest that may be legal: loops go over one axis of each operator in them, mostly a linked one.
 
@@ -264,6 +368,8 @@ def random_nest(random: Random, axes: GroupAxes, outside: dict[str, bool]) -> Ne
     if random.random() < 0.1:
         random.shuffle(ops)
     grower = _Grower(random, axes, outside)
+    if any(any(use.slides) for cut in axes.operators for use in cut.reads):
+        grower.tries = random.choice((1, 4, 8))
     keep = grower.keep(ops, frozenset())
     return Nest(grower.body(ops, {}, 0, frozenset(keep)), keep)
 

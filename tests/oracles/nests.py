@@ -1,7 +1,8 @@
 """Nests run element by element on a machine that knows no closed form, over the axes of a group.
 
 What is in the scratch is a dictionary. Reading what is not there, or not finished, stops the machine; every
-byte that crosses is counted as it crosses, and every buffer as it is taken.
+byte that crosses is counted as it crosses, and every buffer as it is taken. A place is as large as it has to
+be at any time.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from math import prod
 
 from onchip.network.axes import ALL, Cut, GroupAxes, Use
 from onchip.plans import Leaf, Loop, Nest
+from oracles.nest_bands import Band, Place, bands, seen
 
 __all__ = ["Failed", "Ran", "run_nest", "unfused"]
 
@@ -28,12 +30,19 @@ class Failed(Exception):
 
 @dataclass
 class Ran:
-    """Bytes: `crossed` by tensor, of `weights`, the `peak`. `values` are what leaves, by buffer."""
+    """Bytes: `crossed` by tensor, of `weights`, the `peak`. `values` are what leaves, by buffer.
+
+    `terms` are the products made, `once` whether some loop took a single turn, `bands` the turns of the loops
+    along which windows slide, by body, with the uses of the buffers that they number.
+    """
 
     crossed: dict[int, int] = field(default_factory=dict)
     weights: int = 0
     peak: int = 0
     values: dict[int, dict[Index, int]] = field(default_factory=dict)
+    terms: int = 0
+    once: bool = False
+    bands: dict[Where, tuple[list[Band], list[tuple[int, int]]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -53,16 +62,22 @@ class Box:
     shared: list[tuple[int, int]]
     deep: int = 0
     ranges: list[range] = field(default_factory=list)
-    bytes: int = 0
     elements: dict[Index, Entry] = field(default_factory=dict)
     taken: bool = False
+    most: int = 0
+    ring: bool = False
+    redone: bool = False
 
 
 @dataclass(frozen=True)
 class Now:
-    """Where the machine is: of every axis of every operator its range, and the loops that left it."""
+    """Where the machine is: of every axis of every operator its range, and the loops that left it.
+
+    `bands` are the ranges of buffers along sides under windows.
+    """
 
     ranges: Mapping[tuple[int, int], tuple[range, tuple[int, ...]]]
+    bands: Mapping[tuple[int, int], range] = field(default_factory=dict)
 
     def of(self, axes: GroupAxes, at: int, axis: int) -> tuple[range, tuple[int, ...]]:
         return self.ranges.get((at, axis), (range(axes.operators[at].axes[axis]), ()))
@@ -74,7 +89,7 @@ class Now:
             for key in over:
                 known, loops = self.of(axes, *key)
                 ranges[key] = known[low : low + tile], (*loops, loop)
-            yield Now(ranges)
+            yield Now(ranges, self.bands)
 
 
 def start(buffer: int, index: Index) -> int:
@@ -87,11 +102,21 @@ def term(cut: Cut, axes: GroupAxes, index: Index, read: object) -> int:
     total = 7
     for n, use in enumerate((*cut.reads, *cut.constants)):
         sides = axes.buffers[use.buffer].sides
-        every = [range(size) if a == ALL else (index[a],) for a, size in zip(use.axes, sides, strict=True)]
+        every = [needed(use, side, size, index) for side, size in enumerate(sides)]
         for place in product(*every):
             own = tuple(p if a == ALL else 0 for p, a in zip(place, use.axes, strict=True))
             total += (n + 3) * (1 + hash(own) % 1009) * read(use.buffer, place, n)  # type: ignore[operator]
     return total * total % PRIME
+
+
+def needed(use: Use, side: int, size: int, index: Index) -> Sequence[int]:
+    """The indices along a side that one index along all axes reads."""
+    if use.axes[side] != ALL:
+        return (index[use.axes[side]],)
+    window = use.slides[side] if use.slides else None
+    if window is None:
+        return range(size)
+    return [i for i in seen(use, side, index[window.axis]) if 0 <= i < size]
 
 
 def unfused(axes: GroupAxes) -> dict[int, dict[Index, int]]:
@@ -146,6 +171,7 @@ class Machine:
         self.dram: dict[int, dict[Index, Entry]] = {}
         self.taken: list[Box] = []
         self.ran, self.loops = Ran(), 0
+        self.sets: set[frozenset[int]] = set()
         self.boxes = self.homes()
         self.box = {use: box for box in self.boxes for use in box.shared}
 
@@ -225,7 +251,18 @@ class Machine:
                 ):
                     raise Failed(f"{buffer.name} does not leave whole")
                 self.ran.values[n] = {i: e.value for i, e in found.items()}
+        self.peak()
         return self.ran
+
+    def peak(self) -> None:
+        """Add up places, each as large as it ever was, and hold their offsets against each other."""
+        for numbers in self.sets:
+            some = [self.boxes[n] for n in numbers]
+            self.ran.peak = max(self.ran.peak, sum(box.most for box in some))
+            if self.offsets is not None:
+                at = [self.offsets[box.uses[0]] for box in some]
+                spans = sorted((low, low + box.most) for low, box in zip(at, some, strict=True) if box.most)
+                assert all(end <= low for (_, end), (low, _) in pairwise(spans)), spans
 
     def terms(self, buffer: int) -> int:
         maker = self.axes.buffers[buffer].maker
@@ -234,7 +271,7 @@ class Machine:
         return prod(cut.axes[a] for a in cut.sums)
 
     def body(self, nest: Nest | Loop, where: Where, now: Now) -> None:
-        mine = [box for box in self.boxes if box.home == where]
+        mine = [box for box in self.boxes if box.home == where and not box.ring]
         items = {id(box): [self.leaf[at][0][len(where)] for at, _ in box.shared] for box in mine}
         for n, item in enumerate(nest.body):
             for box in mine:
@@ -243,13 +280,81 @@ class Machine:
             if isinstance(item, Leaf):
                 self.slices(self.at[item.operator], item, (*where, n), 0, now)
             else:
-                self.loops += 1
-                over = [(self.at[name], axis) for name, axis in item.over]
-                for turn in now.turns(self.axes, over, item.tile, self.loops):
-                    self.body(item, (*where, n), turn)
+                self.loop(item, (*where, n), now)
             for box in mine:
                 if n == max(items[id(box)]):
                     self.give_back(box)
+
+    def loop(self, loop: Loop, where: Where, now: Now) -> None:
+        self.loops += 1
+        own = {self.at[name]: axis for name, axis in loop.over}
+        over = {at: own[at] for at in sorted(own, key=lambda at: self.leaf[at][0])}
+        inside = [n for n, box in enumerate(self.boxes) if box.home[: len(where)] == where]
+        rings = [
+            n
+            for n in inside
+            if self.boxes[n].home == where and self.axes.buffers[self.boxes[n].buffer].name in loop.ring
+        ]
+        places = [
+            Place(self.boxes[n].buffer, self.boxes[n].uses, self.boxes[n].shared, n in rings) for n in inside
+        ]
+        try:
+            turns = bands(self.axes, over, loop.tile, places, self.out)
+        except ValueError as problem:
+            raise Failed(str(problem)) from None
+        if turns is None:
+            count = 0
+            for turn in now.turns(self.axes, [*over.items()], loop.tile, self.loops):
+                self.body(loop, where, turn)
+                count += 1
+            self.ran.once |= count == 1
+            return
+        self.ran.once |= len(turns) == 1
+        self.ran.bands[where] = turns, [self.boxes[n].uses[0] for n in inside]
+        if any(inside.index(n) not in turns[0].side for n in rings):
+            raise Failed("a ring that its loop does not cut")
+        for n in rings:
+            self.boxes[n].ring = True
+        for number, band in enumerate(turns):
+            ranges, along = dict(now.ranges), dict(now.bands)
+            for at, axis in over.items():
+                ranges[at, axis] = band.made[at], (*now.of(self.axes, at, axis)[1], self.loops)
+            for i, side in band.side.items():
+                along[inside[i], side] = band.there[i]
+                self.boxes[inside[i]].redone |= i in band.redone
+            for n in rings:
+                self.turn(
+                    n,
+                    band.fetched[inside.index(n)],
+                    band.side[inside.index(n)],
+                    Now(ranges, along),
+                    number == 0,
+                )
+            self.body(loop, where, Now(ranges, along))
+            for n in rings:
+                if self.boxes[n].buffer in self.out:
+                    self.store(self.boxes[n], band.fetched[inside.index(n)], band.side[inside.index(n)])
+        for n in rings:
+            self.boxes[n].taken = False
+            self.taken.remove(self.boxes[n])
+
+    def turn(self, n: int, new: range, side: int, now: Now, first: bool) -> None:
+        """Let a ring go on: drop what no turn needs any more, fetch what is new."""
+        box, buffer = self.boxes[n], self.axes.buffers[self.boxes[n].buffer]
+        if first:
+            box.elements = {}
+        box.ranges = self.along(n, now)
+        box.elements = {i: e for i, e in box.elements.items() if i[side] in box.ranges[side]}
+        if buffer.maker is None:
+            fetched = list(product(*(new if s == side else r for s, r in enumerate(box.ranges))))
+            assert not box.elements.keys() & set(fetched)
+            box.elements |= {
+                i: Entry(start(box.buffer, i), 0, box.buffer) for i in fetched if i[side] in box.ranges[side]
+            }
+            self.cross(box.buffer, len(fetched))
+        if first:
+            self.hold(box)
+        self.measure(box)
 
     def slices(self, at: int, leaf: Leaf, where: Where, deep: int, now: Now) -> None:
         mine = [box for box in self.boxes if box.home == where and box.deep == deep]
@@ -273,6 +378,7 @@ class Machine:
             place = tuple(index[a] for a in cut.writes.axes) if cut.writes.axes != (ALL,) else (0,)
             value = term(cut, self.axes, index, lambda buffer, i, n: self.read(at, buffer, i, n))
             added.setdefault(place, []).append(value)
+            self.ran.terms += 1
         n, buffer = len(cut.uses) - 1, cut.writes.buffer
         into = self.lying[buffer] if buffer in self.whole else self.there(at, n, cut.writes)
         for place, values in added.items():
@@ -306,36 +412,48 @@ class Machine:
 
     # -- places --------------------------------------------------------------------------------------------
 
+    def along(self, n: int, now: Now) -> list[range]:
+        """The ranges of a buffer's sides."""
+        box, found = self.boxes[n], []
+        for side, size in enumerate(self.axes.buffers[box.buffer].sides):
+            uses = [(at, self.axes.operators[at].uses[k].axes[side]) for at, k in box.uses]
+            every = all(axis != ALL for _, axis in uses)
+            left = {now.of(self.axes, *use) for use in uses} if every else set()
+            if (n, side) in now.bands and not (every and len(uses) == 1 and box.deep):
+                found.append(now.bands[n, side])
+            else:
+                found.append(next(iter(left))[0] if len(left) == 1 else range(size))
+        return found
+
     def take(self, box: Box, now: Now) -> None:
         buffer = self.axes.buffers[box.buffer]
-        box.ranges = []
-        for side, size in enumerate(buffer.sides):
-            seen = {
-                now.of(self.axes, at, axis)
-                for at, n in box.uses
-                if (axis := self.axes.operators[at].uses[n].axes[side]) != ALL
-            }
-            every = all(self.axes.operators[at].uses[n].axes[side] != ALL for at, n in box.uses)
-            box.ranges.append(next(iter(seen))[0] if every and len(seen) == 1 else range(size))
+        box.ranges = self.along(self.boxes.index(box), now)
         elements = list(product(*box.ranges))
-        box.bytes = -(-len(elements) * buffer.element // self.alignment) * self.alignment
-        box.elements, box.taken = {}, True
+        box.elements = {}
         if buffer.maker is None:
             box.elements = {i: Entry(start(box.buffer, i), 0, box.buffer) for i in elements}
             self.cross(box.buffer, len(elements))
-        elif box.buffer in self.out:
+        elif box.buffer in self.out and not box.redone:
             before = self.dram.get(box.buffer, {})
             box.elements = {i: before[i] for i in elements if i in before}
             self.cross(box.buffer, len(box.elements))
-        self.taken.append(box)
-        self.ran.peak = max(self.ran.peak, sum(b.bytes for b in self.taken))
-        if self.offsets is not None:
-            self.apart()
+        self.hold(box)
+        self.measure(box)
 
-    def apart(self) -> None:
-        assert self.offsets is not None
-        spans = sorted((self.offsets[b.uses[0]], self.offsets[b.uses[0]] + b.bytes) for b in self.taken)
-        assert all(end <= low for (_, end), (low, _) in pairwise(spans)), spans
+    def hold(self, box: Box) -> None:
+        box.taken = True
+        self.taken.append(box)
+        self.sets.add(frozenset(map(self.boxes.index, self.taken)))
+
+    def measure(self, box: Box) -> None:
+        size = prod(map(len, box.ranges)) * self.axes.buffers[box.buffer].element
+        box.most = max(box.most, -(-size // self.alignment) * self.alignment)
+
+    def store(self, box: Box, new: range, side: int) -> None:
+        """Store what a ring holds that is new in this turn."""
+        made = {i: e for i, e in box.elements.items() if e.buffer == box.buffer and i[side] in new}
+        self.dram.setdefault(box.buffer, {}).update(made)
+        self.cross(box.buffer, len(made))
 
     def give_back(self, box: Box) -> None:
         if box.buffer in self.out:

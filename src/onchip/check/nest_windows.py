@@ -88,6 +88,7 @@ def windows_of(
         if slides:
             if turn in outer:
                 loop.refuse("and a loop inside goes along the same axes")
+            loop.cut()
             turns, steps = loop.steps()
             walked += turns * (len(turn.over) + len(loop.links) + len(loop.inside))
             if walked > MOST_WALKED:
@@ -213,6 +214,12 @@ class _Loop:
         if len(sizes := set(self.size.values())) > 1:
             shown = " and ".join(f"{n:,}" for n in sorted(sizes)[:4])
             broken("nest-axes", f"{self.named()} goes over axes of {shown} indices")
+
+    def cut(self) -> None:
+        for at, axis in self.turn.over.items():
+            cut = self.axes.operators[at]
+            if axis not in cut.sums and axis not in cut.writes.axes:  # an axis of one index
+                self.refuse(f"and cuts nothing of {cut.name}")
 
     def rings(self, *, slides: bool) -> None:
         for n, name in enumerate(self.turn.ring):
