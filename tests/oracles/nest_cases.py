@@ -11,7 +11,7 @@ from onchip.network import Constant, Network, OperatorSpec, Reach, Side
 from onchip.network.axes import ALL, GroupAxes, Use
 from onchip.plans import Group, Leaf, Loop, Nest
 
-__all__ = ["group_of", "groups_network", "random_nest", "random_whole"]
+__all__ = ["Grower", "group_of", "groups_network", "random_nest", "random_whole", "window_over"]
 
 SMALL = (1, 2, 2, 3, 3, 4, 5)
 MOST_WORK = 700
@@ -63,6 +63,11 @@ def groups_network(random: Random, most: int = 4, *, windows: bool = False) -> N
         for t, (shape, e) in tensors.items()
     ]
     return Network.build("random", rows, specs, outputs, views=views)  # type: ignore[arg-type]
+
+
+def window_over(random: Random, size: int, extent: int) -> Side:
+    """A window along an axis of a given size."""
+    return _window(random, size, 0, extent)[0]
 
 
 def _window(random: Random, size: int, axis: int, extent: int = 0) -> tuple[Side, int]:
@@ -185,7 +190,9 @@ def _resided(random: Random, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @dataclass
-class _Grower:
+class Grower:
+    """Grows nests of a group."""
+
     random: Random
     axes: GroupAxes
     outside: dict[str, bool]
@@ -367,7 +374,7 @@ def random_nest(random: Random, axes: GroupAxes, outside: dict[str, bool]) -> Ne
     ops = list(range(len(axes.operators)))
     if random.random() < 0.1:
         random.shuffle(ops)
-    grower = _Grower(random, axes, outside)
+    grower = Grower(random, axes, outside)
     if any(any(use.slides) for cut in axes.operators for use in cut.reads):
         grower.tries = random.choice((1, 4, 8))
     keep = grower.keep(ops, frozenset())

@@ -11,6 +11,7 @@ from onchip.check.rules import Broken
 from onchip.network import Network
 from onchip.network.axes import ALL, GroupAxes, axes_of
 from onchip.plans import Leaf, Loop, Nest
+from oracles.band_cases import banded_nest, banded_network
 from oracles.nest_cases import group_of, groups_network, random_nest, random_whole
 from oracles.nests import Failed, Ran, run_nest, unfused
 
@@ -24,7 +25,8 @@ def trial(seed: int) -> Counter[str]:
     not be kept twice, and an output does not replace an operand that may be needed again.
     """
     random = Random(seed)
-    network = groups_network(random, windows=random.random() < 0.7)
+    banded = random.random() < 0.3
+    network = banded_network(random) if banded else groups_network(random, windows=random.random() < 0.7)
     axes, operands, leaving = operands_of(network)
     ids = [cut.operator for cut in axes.operators]
     read = {u.buffer for cut in axes.operators for u in cut.reads}
@@ -37,7 +39,8 @@ def trial(seed: int) -> Counter[str]:
         for b in axes.buffers
         if b.tensor not in whole and (b.maker is None or b.tensor in leaving)
     }
-    nest, alignment = random_nest(random, axes, outside), random.choice((1, 1, 4))
+    nest = (banded_nest if banded else random_nest)(random, axes, outside)
+    alignment = random.choice((1, 1, 4))
     law, rule = None, ""
     try:
         law = nested(network, group_of(network, nest), ids, operands - whole, alignment)
