@@ -229,7 +229,12 @@ def _reaches(graph: Graph, constants: Constants, drafts: Drafts) -> list[Reach |
     batch = max(images, key=lambda n: (images[n], n), default=None)
     return [
         None
-        if len(draft.outputs) > 1 or (in_maps(draft.geometry, batch) and not _along_rows(graph, draft))
+        if len(draft.outputs) > 1
+        or (
+            in_maps(draft.geometry, batch)
+            and not _along_rows(graph, draft)
+            and not _in_other_shapes(graph, draft)
+        )
         else reach_of(
             graph, constants, sorted(draft.nodes), tuple(draft.inputs), draft.outputs[0], draft.weights
         )
@@ -247,6 +252,26 @@ def _along_rows(graph: Graph, draft: Draft) -> bool:
         return False
     counts = [math.prod(graph.shape.get(name, ())) for name in draft.weights]
     return any(count > geometry.output[1] for count in counts)
+
+
+def _in_other_shapes(graph: Graph, draft: Draft) -> bool:
+    """Return whether an operator reads or makes a tensor as a map of another shape than the tensor has.
+
+    Windows of attention put side by side, say: no band of rows is one for whoever makes the tensor.
+    """
+    geometry = draft.geometry
+    if geometry is None or len(geometry.input) != 4 or len(geometry.output) != 4:
+        return False
+    first, made = next(iter(draft.inputs), ""), draft.outputs[0]
+    seen = {made: geometry.output, first: geometry.input}
+    if geometry.kind == "elementwise":
+        same = math.prod(geometry.output)
+        seen |= {name: geometry.output for name in draft.inputs if math.prod(graph.shape[name]) == same}
+    return any(_sides(graph.shape[name]) != _sides(shape) for name, shape in seen.items() if name)
+
+
+def _sides(shape: tuple[int, ...]) -> list[int]:
+    return [n for n in shape if n > 1]
 
 
 def _unique(names: list[str]) -> list[str]:

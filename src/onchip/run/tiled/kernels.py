@@ -371,8 +371,11 @@ def _stated(chain: Chain, operand: Array, missing: Missing) -> Missing:
 
 
 def _rows(chain: Chain, operand: Array) -> Array:
-    """Return a matrix product's operand: [rows, features] of a part of a map."""
-    if chain.view.flat:
+    """Return a matrix product's operand: [rows, features] of a part of a map.
+
+    The features of a row are all elements of an image where the operand lies as a map of several pixels.
+    """
+    if chain.view.flat and (chain.weight is None or chain.weight.shape[2:] == (1, 1)):
         return np.ascontiguousarray(operand[0, :, :, 0].T)
     return np.ascontiguousarray(operand.reshape(operand.shape[0], -1))
 

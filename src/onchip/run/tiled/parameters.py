@@ -30,7 +30,7 @@ class Parameters:
         tail = [p for p in chain.parameters if p.value.size > 1]
         found = {p.name: p for p in (*bias, *tail) if p.by_channel}
         self.vectors: dict[str, Parameter] = found
-        self.values = {name: p.value.reshape(-1) for name, p in found.items()}
+        self.values, self.stored_as = _distinct({name: p.value.reshape(-1) for name, p in found.items()})
         self.width = 0
         if self.kernels is not None:
             self.width = self.total // self.kernels.size
@@ -71,6 +71,20 @@ class Parameters:
         """Return the planned bytes of the largest slice."""
         slices = self.slices((0, self.channels), (0, self.inputs), steps)
         return max((size for _, _, size in slices), default=0)
+
+
+def _distinct(values: dict[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return the values without those that equal another one, and by name that of the one that is kept.
+
+    Exporters write a constant once that several nodes read under names of their own, and it is fetched once.
+    """
+    kept: dict[str, Array] = {}
+    by: dict[tuple[str, bytes], str] = {}
+    found = {}
+    for name, value in values.items():
+        found[name] = by.setdefault((value.dtype.str, value.tobytes()), name)
+        kept.setdefault(found[name], value)
+    return kept, found
 
 
 class Fetched:
@@ -163,15 +177,20 @@ class Fetched:
 
     def vector(self, p: Parameter | None, outs: tuple[int, int]) -> Array | None:
         """Return a parameter's values for some channels, in the shape that its node expects."""
-        if p is None or p.name not in self.vectors:
+        kept = None if p is None else self.source.stored_as.get(p.name)
+        if p is None or kept not in self.vectors:
             return None if p is None else p.value
-        part = self.vectors[p.name][outs[0] : outs[1]]
+        part = self.vectors[kept][outs[0] : outs[1]]
         return part.reshape([-1 if axis == "c" else 1 for axis in p.axes])
 
     def held(self) -> dict[str, Array]:
         """Return the values by channel that are on chip, in the shapes that the model gives them."""
         shapes = {p.name: p.value.shape for p in self.source.chain.parameters}
-        found = {name: array.reshape(shapes[name]) for name, array in self.vectors.items() if name in shapes}
+        found = {
+            name: self.vectors[kept].reshape(shapes[name])
+            for name, kept in self.source.stored_as.items()
+            if name in shapes and kept in self.vectors
+        }
         chain = self.source.chain
         if chain.stored is not None and self.kernels is not None:
             matrix = chain.constants[chain.stored].ndim == 2

@@ -1,0 +1,79 @@
+"""What exporters of today write: windows side by side, constants under two names, rows that lie as maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from build import save
+
+import onchip
+from onchip.readers import load
+from onchip.run import run
+from quantised_models import with_weights
+
+WINDOWS = """(float[1,8,8,4] x) => (float[1,8,8,4] y) <
+  int64[6] cut = {1, 2, 4, 2, 4, 4}, int64[4] flat = {1, 4, 16, 4}, int64[4] map = {1, 8, 8, 4}> {
+  a = Sigmoid(x)
+  b = Reshape(a, cut)
+  c = Transpose<perm = [0, 1, 3, 2, 4, 5]>(b)
+  d = Reshape(c, flat)
+  e = MatMul(d, w)
+  f = Reshape(e, cut)
+  g = Transpose<perm = [0, 1, 3, 2, 4, 5]>(f)
+  h = Reshape(g, map)
+  y = Add(a, h)
+}"""
+
+
+def executed(model: onnx.ModelProto, folder: Path, budget: int) -> onchip.Plan:
+    """A plan with groups that was executed and compared, every tensor of it."""
+    made = onchip.plan(save(model, folder), budget=budget, fuse=True)
+    run(made)
+    return made
+
+
+def test_windows_side_by_side_are_boxes_of_a_map(tmp_path: Path) -> None:
+    """The sum of a map and of one that lies in windows runs in parts, though its shapes are those of maps."""
+    model = with_weights(WINDOWS, w=(4, 4))
+    last = load(save(model, tmp_path)).network.operators[-1]
+    assert last.geometry is not None
+    assert last.reach is not None
+    made = executed(model, tmp_path, 2600)  # the three operands of the sum are 3,072
+    assert any(last.name in group.operators for group in made.groups)
+
+
+def test_a_constant_under_two_names_is_fetched_once(tmp_path: Path) -> None:
+    """Weight and deviation of a batch norm may be one constant, as equal ones are written once."""
+    model = with_weights(
+        """(float[1,8,8,8] x) => (float[1,8,8,8] y) {
+        same = Identity(s)
+        a = Sigmoid(x)
+        y = BatchNormalization(a, s, b, m, same)
+        z = Relu(a)
+        }""",
+        s=(8,), b=(8,), m=(8,),
+    )  # fmt: skip
+    model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, [1, 8, 8, 8]))
+    norm = next(op for op in load(save(model, tmp_path)).network.operators if "Batch" in op.type)
+    assert norm.weight_bytes == 3 * 8 * 4
+    assert executed(model, tmp_path, 2400).groups
+
+
+def test_a_product_of_a_row_that_lies_as_a_map(tmp_path: Path) -> None:
+    """What attention makes of one token, [heads, 1, features], is a row of the product behind it."""
+    model = with_weights(
+        """(float[1,4,1,16] x, float[1,1,64] r) => (float[1,1,64] y) <int64[3] row = {1, 1, 64}> {
+        a = Sigmoid(x)
+        b = Transpose<perm = [0, 2, 1, 3]>(a)
+        c = Reshape(b, row)
+        d = MatMul(c, w)
+        e = Add(d, r)
+        f = MatMul(e, v)
+        g = Relu(f)
+        y = MatMul(g, u)
+        }""",
+        w=(64, 64), v=(64, 256), u=(256, 64),
+    )  # fmt: skip
+    made = executed(model, tmp_path, 500)
+    assert any("d" in group.operators for group in made.groups)
