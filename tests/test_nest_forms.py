@@ -19,7 +19,7 @@ NEST = Nest(
             2,
             (
                 Leaf("up", ((2, 1), (0, 1))),
-                Loop((("a b", 0),), 3, (Leaf("a b", (), "over"),), ("keep", "x")),
+                Loop((("a b", 0),), 3, (Leaf("a b", (), "over"),), ("keep", "x"), ("x", "ring")),
             ),
         ),
         Leaf("last"),
@@ -41,7 +41,7 @@ def test_text_is_a_block_behind_the_line_of_the_group() -> None:
         "  nest keep z\n"
         '    for 2 over up:1 "a b":2\n'
         "      run up slices 2:1 0:1\n"
-        '      for 3 over "a b":0 keep "keep" x\n'
+        '      for 3 over "a b":0 keep "keep" x ring x "ring"\n'
         '        run "a b" over "over"\n'
         "      end\n"
         "    end\n"
@@ -63,7 +63,13 @@ def test_json_is_lists_like_instructions() -> None:
                 2,
                 [
                     ["run", "up", {"slices": [[2, 1], [0, 1]]}],
-                    ["for", {"a b": 0}, 3, [["run", "a b", {"over": "over"}]], {"keep": ["keep", "x"]}],
+                    [
+                        "for",
+                        {"a b": 0},
+                        3,
+                        [["run", "a b", {"over": "over"}]],
+                        {"keep": ["keep", "x"], "ring": ["x", "ring"]},
+                    ],
                 ],
             ],
             ["run", "last"],
@@ -138,6 +144,10 @@ def test_a_nest_of_very_many_leaves_is_read() -> None:
         {"body": [["for", [["up", 1]], 1, []]]},
         {"body": [["for", {"up": 1}, 10**18, []]]},
         {"body": [["for", {"up": 1}, 1, [], {"slices": []}]]},
+        {"body": [["for", {"up": 1}, 1, [], {"ring": "x"}]]},
+        {"body": [["for", {"up": 1}, 1, [], {"ring": [["x"]]}]]},
+        {"body": [["run", "up", {"ring": ["x"]}]]},
+        {"body": [], "ring": ["x"]},
     ],
 )
 def test_what_is_no_nest_is_refused_in_one_line(nest: object) -> None:
@@ -154,6 +164,9 @@ def test_what_is_no_nest_is_refused_in_one_line(nest: object) -> None:
         ["nest"],  # without an end
         ["nest x", "end"],
         ["nest keep a keep b", "end"],
+        ["nest ring a", "end"],
+        ["nest", "for 1 over up:1 ring a ring b", "end", "end"],
+        ["nest", "run up ring a", "end"],
         ["nest", "for over up:1", "end", "end"],
         ["nest", "for 1 over up", "end", "end"],
         ["nest", "for 1 over up:1 up:2", "end", "end"],

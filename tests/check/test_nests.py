@@ -190,6 +190,20 @@ def relu() -> Network:
     return Network.build("relu", tensors, specs, ["z"])  # type: ignore[arg-type]
 
 
+def bands() -> Network:
+    """Two convolutions, the second of stride 2, and a resize behind them."""
+    names, sizes = ("x", "a", "h", "z"), (8, 8, 4, 8)
+    sides = (Side(8, 0, before=1, span=3), Side(8, 0, 2, 1, 3), Side(4, 0, per=2))
+    specs = [
+        OperatorSpec(name, "Any", [names[n]], [names[n + 1]], reach=Reach((sizes[n + 1],), ((sides[n],),)))
+        for n, name in enumerate(("up", "relu", "down"))
+    ]
+    tensors = [
+        (name, n, "activation" if name != "x" else "input") for name, n in zip(names, sizes, strict=True)
+    ]
+    return Network.build("bands", tensors, specs, ["z"])  # type: ignore[arg-type]
+
+
 def test_an_output_in_the_place_of_an_operand_takes_no_place_of_its_own() -> None:
     over = (("up", F), ("relu", 1), ("down", 2))
 
@@ -275,6 +289,7 @@ any_body = st.recursive(
             small,
             bodies,
             st.lists(words, max_size=1).map(tuple),
+            st.just(()) | st.lists(words, max_size=2).map(tuple),
         ),
         min_size=1,
         max_size=3,
@@ -284,12 +299,12 @@ any_body = st.recursive(
 
 
 @pytest.mark.thorough
-@settings(max_examples=200)
-@given(any_body, st.lists(words, max_size=2).map(tuple), st.sets(st.sampled_from(("x", "z"))))
+@settings(max_examples=300)
+@given(any_body, st.lists(words, max_size=2).map(tuple), st.sets(st.sampled_from(("x", "z"))), st.booleans())
 def test_any_nest_is_judged_or_refused_in_one_line(
-    body: tuple[Loop | Leaf, ...], keep: tuple[str, ...], whole: set[str]
+    body: tuple[Loop | Leaf, ...], keep: tuple[str, ...], whole: set[str], slide: bool
 ) -> None:
-    plan = plan_of(relu(), Nest((up(), Leaf("relu"), down())), whole)
+    plan = plan_of(bands() if slide else relu(), Nest((up(), Leaf("relu"), down())), whole)
     (group,) = plan.groups
     changed = replace(plan, groups=(replace(group, scratch_bytes=10**6, tiling=Nest(body, keep)),))
     with pytest.raises(IllegalPlan) as refusal:  # the budget does not hold that scratch
