@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.network import Network, Side
+from onchip.network import Network, OperatorSpec, Reach, Side
 from onchip.network.axes import ALL, GroupAxes, Use, axes_of
 from oracles.nest_cases import groups_network
 
 
 def refined(seed: int) -> tuple[Network, GroupAxes]:
-    network = groups_network(Random(seed))
+    network = groups_network(Random(seed), windows=seed % 2 == 1)
     axes = axes_of(network, network.order)
     assert not isinstance(axes, str), axes
     return network, axes
@@ -67,7 +67,7 @@ def test_the_box_of_a_use_holds_what_the_reach_needs_and_no_more_where_all_sides
                 there = box(group, use, digits(place, cut.axes))
                 needs = needed(own, digits(place, op.reach.extents))
                 assert needs <= there
-                if ALL not in use.axes:
+                if all(axis != ALL or window for axis, window in zip(use.axes, use.slides, strict=True)):
                     assert needs == there
 
 
@@ -78,6 +78,12 @@ def box(group: GroupAxes, use: Use, at: list[int]) -> set[int]:
         range(first, first + n) if a == ALL else range(first + at[a], first + at[a] + 1)
         for a, n, first in zip(use.axes, buffer.sides, buffer.first, strict=True)
     ]
+    for side, window in enumerate(use.slides):
+        if window is not None:
+            low = (at[window.axis] * window.stride - window.before) // window.per
+            first, n = buffer.first[side], buffer.sides[side]
+            assert (window.size, use.axes[side]) == (n, ALL)
+            ranges[side] = range(first + max(0, low), first + min(n, low + window.span))
     return {flat(index, buffer.whole) for index in product(*ranges)}
 
 
@@ -102,3 +108,17 @@ def flat(index: tuple[int, ...], sizes: tuple[int, ...]) -> int:
     for i, n in zip(index, sizes, strict=True):
         place = place * n + i
     return place
+
+
+@pytest.mark.parametrize("before", [-9, 9])
+def test_a_window_that_never_meets_its_tensor_has_one_index_of_it(before: int) -> None:
+    reach = Reach((2,), ((Side(5, 0, 1, before, 1),),))
+    network = Network.build(
+        "beyond",
+        [("x", 5, "input"), ("y", 2, "activation")],
+        [OperatorSpec("f", "Any", ["x"], ["y"], reach=reach)],
+        ["y"],
+    )
+    group = axes_of(network, network.order)
+    assert not isinstance(group, str)
+    assert (group.buffers[0].sides, group.buffers[0].first) == ((1,), (0 if before > 0 else 4,))

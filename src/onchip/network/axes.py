@@ -363,6 +363,7 @@ def _side(side: Side, low: int, reach: Reach) -> _Side:
         return _Side(low, high, side.axis, 0, side.size)
     last = 0 if side.axis < 0 else reach.extents[side.axis] - 1
     ends = [(o * side.stride - side.before) // side.per for o in (0, last)]
-    first, end = max(0, min(ends)), min(side.size, max(ends) + side.span)
+    first = min(side.size - 1, max(0, min(ends)))  # one is there even if none is needed
+    end = min(side.size, max(ends) + side.span)
     window = side if side.axis >= 0 and side.stride > 0 else None
     return _Side(low, high, ALL, first, max(1, end - first), window)
