@@ -11,6 +11,8 @@ from onchip.base.errors import IllegalPlan, Mismatch
 from onchip.check.rules import Broken
 from onchip.network.axes import axes_of
 from onchip.plans import Leaf, Loop, Nest
+from onchip.readers import ReadOptions, load
+from quantised_models import float_cnn, quantised
 from run.nested import Alone, model
 from run.windowed import windowed_nest
 
@@ -56,6 +58,25 @@ MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
         }""",
         {"w1": (4, 3, 3, 3), "w2": (4, 4, 3, 3), "w3": (3, 4, 2, 2), "w4": (3, 2, 4, 4), "b4": (2,)},
     ),
+    "joins, groups and pads": (
+        NEW
+        + """joins (float[1,4,8,9] x) => (float[1,6,4,5] y, float[1,6,1,1] g)
+        <int64[8] around = {0,0,1,2,0,0,1,0}, float[4] twice = {1.0, 1.0, 2.0, 2.0},
+         int64[1] zero = {0}, int64[1] nine = {9}, int64[1] three = {3}> {
+            a = Conv<kernel_shape=[3,3], pads=[1,1,1,1], group=2>(x, w1, b1)
+            s = Conv<kernel_shape=[1,1], strides=[2,2]>(a, w2)
+            u = Resize<mode="linear">(s, , twice)
+            p = Pad(x, around)
+            c = Conv<kernel_shape=[3,3]>(p, w3)
+            e = Slice(u, zero, nine, three)
+            j = Concat<axis=1>(a, e, c)
+            m = LRN<size=3>(j)
+            k = Conv<kernel_shape=[1,1], group=2>(m, w4)
+            y = MaxPool<kernel_shape=[3,3], strides=[2,2], ceil_mode=1>(k)
+            g = GlobalAveragePool(k)
+        }""",
+        {"w1": (4, 2, 3, 3), "b1": (4,), "w2": (3, 4, 1, 1), "w3": (3, 4, 3, 3), "w4": (6, 5, 1, 1)},
+    ),
     "three dimensions": (
         """cube (float[1,2,6,5,4] x) => (float[1,3,3,5,4] y) {
             a = Conv<kernel_shape=[3,3,3], pads=[1,1,1,1,1,1]>(x, w1)
@@ -68,39 +89,52 @@ MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
 }
 
 
-def drawn(name: str, folder: Path, count: int, seed: int, granularity: str = "op") -> int:
-    """Execute random nests of random groups of neighbours; return how many windows slid along."""
-    text, weights = MODELS[name]
-    alone = Alone(model(text, folder, granularity, **weights))
-    network, random, done = alone.network, Random(f"{name} {seed}"), 0
+def drawn(alone: Alone, count: int, seed: str, *, exact: bool = False) -> None:
+    """Execute random nests of random groups of neighbours, along windows; `exact` bit for bit."""
+    network, random, done = alone.network, Random(seed), 0
     while done < count:
         first = random.randrange(len(network.order))
         ids = network.order[first : random.randint(first + 1, first + 5)]
         axes = axes_of(network, ids)
-        assert not isinstance(axes, str)
+        if isinstance(axes, str):
+            continue
         nest = windowed_nest(random, axes, alone.leaving(ids))
         names = [network.operators[v].name for v in ids]
         try:
             law = alone.law(nest, *names)
         except Broken:
             continue
-        if not law.layout.windows:
-            continue
-        alone.lawful(nest, *names)
-        done += 1
-    return done
+        if law.layout.windows:
+            alone.lawful(nest, *names)
+            assert alone.comparison is not None
+            assert alone.comparison.bit_exact or not exact
+            done += 1
+
+
+def alone_of(name: str, folder: Path, granularity: str = "op") -> Alone:
+    text, weights = MODELS[name]
+    return Alone(model(text, folder, granularity, **weights))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_few_nests_along_windows(name: str, tmp_path: Path) -> None:
-    drawn(name, tmp_path, 10, 1)
+    drawn(alone_of(name, tmp_path), 6, name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["op", "fused"])
 @pytest.mark.parametrize("name", MODELS)
 def test_many_nests_along_windows(name: str, granularity: str, tmp_path: Path) -> None:
-    drawn(name, tmp_path, 100, 2, granularity)
+    drawn(alone_of(name, tmp_path, granularity), 100, f"{name} {granularity}")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("operators", [False, True])
+def test_whole_numbers_are_equal_bit_for_bit(operators: bool, tmp_path: Path) -> None:
+    """Sums that are not complete are kept in 32 bits, and rounded once."""
+    path = quantised(float_cnn(), tmp_path, operators=operators, per_channel=operators)
+    alone = Alone(load(path, ReadOptions(granularity="fused")))
+    drawn(alone, 20, f"{operators}", exact=True)
 
 
 TWO = """two (float[1,2,8,5] x) => (float[1,3,4,5] y) {

@@ -64,6 +64,8 @@ class Boxed:
         """The attributes of a node, by its result, that depend on the box."""
         self.fed: dict[str, Callable[[Sequence[Span]], Array]] = {}
         """Further inputs: lists of whole numbers that depend on the box."""
+        self.elements: dict[str, int] = {}
+        """The ONNX element types of values that the model does not have."""
         self.loose: set[str] = set()
         """Values in the order of their elements, but in other dimensions than the model's."""
         for name, (atoms, shape) in given.items():

@@ -204,7 +204,11 @@ class BoxKernel:
 
     def _element(self, name: str) -> int:
         """Return the ONNX element type of a value."""
+        if name in self.boxed.elements:
+            return self.boxed.elements[name]
         values = self.engine.values
+        if name not in values and name in self.boxed.constants:
+            return element_of(self.boxed.constants[name].dtype)
         known = name if name in values else name.split("@")[0]
         if known in values and values[known][0]:
             return values[known][0]

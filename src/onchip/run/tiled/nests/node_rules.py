@@ -7,7 +7,6 @@ every box.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,18 +17,16 @@ from onchip.run.tiled.nests.forms import (
     REPEATED,
     Atom,
     Dim,
-    Form,
     NotCompact,
-    Span,
-    extent,
-    is_cut,
     is_whole,
     regrouped,
     size_of,
     tidy,
 )
 from onchip.run.tiled.nests.large_nodes import LARGE, Rule
-from onchip.run.tiled.nests.window_nodes import concat_along, pad, padding, pool, resize, spatial, transposed
+from onchip.run.tiled.nests.products import convolution, gemm, matmul
+from onchip.run.tiled.nests.quantised_nodes import QUANTISED
+from onchip.run.tiled.nests.window_nodes import joined_along, pad, pool, resize, transposed
 
 if TYPE_CHECKING:
     import onnx
@@ -156,21 +153,33 @@ def _gather(boxed: Boxed, node: onnx.NodeProto) -> None:
 
 
 def _concat(boxed: Boxed, node: onnx.NodeProto) -> None:
-    forms = [boxed.form(name) for name in node.input]
-    axis = boxed.number(node, "axis", 0) % len(forms[0])
-    wanted: dict[int, Dim] = {}
-    for at in range(len(forms[0])):
-        if at != axis:
-            dims = [form[at] for form in forms]
-            wanted[at] = next(filter(is_cut, dims), dims[0])
-    names = [boxed.fitted(name, wanted) for name in node.input]
-    joined = concat_along([form[axis] for form in forms])
-    if joined is None:
-        for name in names:
-            boxed.whole(name, [axis])
-        joined = tidy([Atom(FULL, sum(size_of(form[axis]) for form in forms))])
-    first = boxed.form(names[0])
-    boxed.keep(node, (*first[:axis], joined, *first[axis + 1 :]), dict(enumerate(names)))
+    names, axis, joined = joined_along(boxed, node.input, boxed.number(node, "axis", 0))
+    form = boxed.form(names[0])
+    boxed.keep(node, (*form[:axis], joined, *form[axis + 1 :]), dict(enumerate(names)))
+
+
+def _deeper(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """DepthToSpace and SpaceToDepth: blocks of positions become channels, or channels blocks."""
+    value, size = node.input[0], boxed.number(node, "blocksize", 1)
+    n, c, h, w = boxed.shape(value)
+    if node.op_type == "SpaceToDepth":
+        parts, order = (n, c, h // size, size, w // size, size), (0, 3, 5, 1, 2, 4)
+    elif next((a.s for a in node.attribute if a.name == "mode"), b"DCR") == b"CRD":
+        parts, order = (n, c // size**2, size, size, h, w), (0, 1, 4, 2, 5, 3)
+    else:
+        parts, order = (n, size, size, c // size**2, h, w), (0, 3, 4, 1, 5, 2)
+    apart, made = f"{node.output[0]}@apart", f"{node.output[0]}@turned"
+    form = regrouped(boxed.flat(value), parts)
+    boxed.reshape(value, apart, form)
+    boxed.emit("Transpose", [apart], made, tuple(form[i] for i in order), perm=order)
+    boxed.regroup(made, node.output[0])
+
+
+def _beside(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """Channels near each other bring each other to one scale."""
+    boxed.whole(node.input[0], [1])
+    boxed.reorders = True
+    boxed.keep(node, boxed.form(node.input[0]))
 
 
 def _along(boxed: Boxed, node: onnx.NodeProto) -> None:
@@ -200,124 +209,9 @@ def _reduce(boxed: Boxed, node: onnx.NodeProto) -> None:
     boxed.keep(node, tuple(() if i in gone else d for i, d in enumerate(form) if kept or i not in gone))
 
 
-def _matmul(boxed: Boxed, node: onnx.NodeProto) -> None:
-    boxed.reorders = True
-    a, b = node.input
-    left, right = boxed.form(a), boxed.form(b)
-    if min(len(left), len(right)) < 2:
-        raise NotCompact("a product with a vector")
-    a, b, cut = _inner(boxed, a, len(left) - 1, b, len(right) - 2)
-    left, right = boxed.form(a), boxed.form(b)
-    (a, b), batch = boxed.broadcast([a, b], keep=2)
-    boxed.keep(node, (*batch, left[-2], right[-1]), {0: a, 1: b})
-    if cut:
-        boxed.partial(node.output[0], node.output[0])
-
-
-def _inner(boxed: Boxed, a: str, at: int, b: str, beside: int) -> tuple[str, str, bool]:
-    """Cut both operands of a product alike along the sum; return them, and whether it is cut."""
-    left, right = boxed.form(a)[at], boxed.form(b)[beside]
-    if left != right and is_cut(left):
-        b = boxed.fitted(b, {beside: left})
-    elif left != right:
-        a = boxed.fitted(a, {at: right})
-    return a, b, boxed.contract(boxed.form(a)[at], boxed.form(b)[beside])
-
-
-def in_groups(boxed: Boxed, x: str, at: int, w: str, groups: int) -> tuple[Dim, str, str, Dim, bool]:
-    """Cut the channels of a convolution's operands alike, in `groups`.
-
-    Return the channels of its result, both operands, its groups, and whether its sum is cut.
-    """
-    if groups == 1:
-        x, w, cut = _inner(boxed, x, at, w, 1)
-        return boxed.form(w)[0], x, w, (), cut
-    [inside, outside] = [boxed.shape(x)[at] // groups, boxed.shape(w)[0] // groups]
-    shape = (groups, inside)
-    mine = regrouped(boxed.form(x)[at], shape)
-    own, taps = regrouped(boxed.form(w)[0], (groups, outside)), boxed.form(w)[1]
-    head = mine[0] if is_cut(mine[0]) else own[0]
-    rest = mine[1] if is_cut(mine[1]) else taps
-    x = boxed.fitted(x, {at: tidy([*head, *rest])})
-    w = boxed.fitted(w, {0: tidy([*head, *own[1]]), 1: rest})
-    cut = boxed.contract(rest, boxed.form(w)[1])
-    return boxed.form(w)[0], x, w, head, cut
-
-
-def _bias(boxed: Boxed, name: str, product: str, output: str, beta: float) -> None:
-    """Add a bias to a sum that is complete."""
-    import numpy as np
-
-    if beta != 1.0:
-        factor = f"{output}@beta"
-        boxed.fold([(factor, np.asarray(beta, boxed.constants.get(name, np.zeros(1, np.float32)).dtype))])
-        name = boxed.emit("Mul", [name, factor], f"{output}@bias", boxed.form(name))
-    (one, other), form = boxed.broadcast([product, name])
-    boxed.emit("Add", [one, other], output, form)
-
-
-def _gemm(boxed: Boxed, node: onnx.NodeProto) -> None:
-    boxed.reorders = True
-    a, b = node.input[:2]
-    flip_a, flip_b = boxed.number(node, "transA", 0), boxed.number(node, "transB", 0)
-    a, b, cut = _inner(boxed, a, 0 if flip_a else 1, b, 1 if flip_b else 0)
-    form: Form = (boxed.form(a)[1 if flip_a else 0], boxed.form(b)[0 if flip_b else 1])
-    bias = node.input[2] if len(node.input) > 2 else ""
-    if not cut or not bias:
-        changed = {0: a, 1: b}
-        if bias:
-            own = boxed.form(bias)
-            wanted = {at: form[at - len(own)] for at in range(len(own)) if size_of(own[at]) > 1}
-            changed[2] = boxed.fitted(bias, wanted)
-        boxed.keep(node, form, changed)
-        if cut:
-            boxed.partial(node.output[0], node.output[0])
-        return
-    settings = {x.name: x.f if x.name == "alpha" else x.i for x in node.attribute if x.name != "beta"}
-    beta = next((x.f for x in node.attribute if x.name == "beta"), 1.0)
-    product = boxed.emit("Gemm", [a, b], f"{node.output[0]}@sum", form, **settings)
-    boxed.partial(product, node.output[0])
-    _bias(boxed, bias, product, node.output[0], beta)
-
-
-def _conv(boxed: Boxed, node: onnx.NodeProto) -> None:
-    import onnx
-
-    boxed.reorders = True
-    x, w = node.input[:2]
-    windows = spatial(boxed, node, x, boxed.shape(w)[2:])
-    boxed.whole(w, range(2, len(boxed.form(w))))
-    channels, x, w, groups, cut = in_groups(boxed, x, 1, w, boxed.number(node, "group", 1))
-    bias = node.input[2] if len(node.input) > 2 else ""
-    made: Form = (boxed.form(x)[0], channels, *(one.dim for one in windows))
-    pads = padding(windows)
-
-    def settings(spans: Sequence[Span]) -> dict[str, int | list[int]]:
-        return pads(spans) | {"group": extent(groups, spans)}
-
-    changed = {0: x, 1: w}
-    if bias:
-        bias = boxed.fitted(bias, {0: channels})
-    if not cut or not bias:
-        boxed.keep(node, made, changed | ({2: bias} if bias else {}))
-        boxed.settings[node.output[0]] = settings
-        if cut:
-            boxed.partial(node.output[0], node.output[0])
-        return
-    bare = onnx.NodeProto()
-    bare.CopyFrom(node)
-    del bare.input[2:]
-    product = f"{node.output[0]}@sum"
-    bare.output[0] = product
-    boxed.keep(bare, made, changed)
-    boxed.settings[product] = settings
-    boxed.partial(product, node.output[0])
-    boxed.reshape(bias, f"{bias}@column", (channels, *((),) * len(windows)))
-    _bias(boxed, f"{bias}@column", product, node.output[0], 1.0)
-
-
 RULES: dict[str, Rule] = {
     **LARGE,
+    **QUANTISED,
     **dict.fromkeys(("Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"), _same_order),
     **dict.fromkeys(
         (
@@ -335,16 +229,19 @@ RULES: dict[str, Rule] = {
     ),
     "AveragePool": pool,
     "Concat": _concat,
-    "Conv": _conv,
+    "Conv": convolution,
     "ConvTranspose": transposed,
+    "DepthToSpace": _deeper,
     "Expand": _expand,
     "Gather": _gather,
-    "Gemm": _gemm,
-    "MatMul": _matmul,
+    "Gemm": gemm,
+    "LRN": _beside,
+    "MatMul": matmul,
     "MaxPool": pool,
     "Pad": pad,
     "Resize": resize,
     "Slice": _slice,
+    "SpaceToDepth": _deeper,
     "Split": _split,
     "Transpose": _transpose,
 }  # fmt: skip

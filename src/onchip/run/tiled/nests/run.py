@@ -18,6 +18,7 @@ from onchip.run.tiled.group import Executed
 from onchip.run.tiled.nests.dram import Dram
 from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
 from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Source
+from onchip.run.tiled.nests.known import kernel_of
 from onchip.run.tiled.nests.levels import Compute, Home, Level, Turns
 from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Life
 from onchip.run.tiled.nests.places import places_of
@@ -106,13 +107,15 @@ class NestRun:
             name = self.engine.executable.value[t]
             found.append(Source(name, state.slots.shape[t], self.axes.buffers[use.buffer], use, True))
         known = self.engine.parts.constants
+        kernels = kernel_of(self.engine, op, cut, self.axes.buffers)
         for use in cut.constants:
             buffer = self.axes.buffers[use.buffer]
-            value = known.get(buffer.model_name)
+            name = kernels.get(buffer.model_name, buffer.model_name)
+            value = known.get(name)
             # What does not fill its sides, or is no constant by that name, is counted only.
             filled = value is not None and value.size == np.prod(buffer.whole, dtype=np.int64)
             shape = value.shape if value is not None else ()
-            found.append(Source(buffer.model_name, shape, buffer, use, filled))
+            found.append(Source(name, shape, buffer, use, filled))
         [target] = op.outputs
         if state.slots.dtype[target] == np.float16:
             raise self._refuse(

@@ -46,6 +46,8 @@ class WholeKernel:
         self.sums = bool(self.summed)
         self.wanted = self.head = engine.executable.value[op.outputs[0]]
         self.bias = ""
+        self.fixed: Array | None = None
+        """The addend of the complete sum; its value, if no use of the operator has it."""
         nodes, _ = engine.parts.between(self.given, [self.wanted], f"operator {op.name}")
         # A norm of a part may add up in another order.
         self.approximate = self.sums or any("Norm" in node.op_type for node in nodes)
@@ -55,10 +57,14 @@ class WholeKernel:
                 raise self.refuse("its sum cannot be taken apart")
             self.head = heads[0].output[0]
             self.bias = heads[0].input[2] if len(heads[0].input) > 2 else ""
-            if self.bias and self.bias not in self.given:
+            known = engine.parts.constants
+            if self.bias and self.bias not in self.given and self.bias not in known:
                 raise self.refuse("what it adds to its sum is not among its weights")
+            if self.bias and self.bias not in self.given:
+                self.fixed = known[self.bias]
         self.poison = poison_of(nodes, np.dtype(np.float32))
-        self.parts = self._session(list(self.given), self.head)
+        apart = [] if self.fixed is None else [self.bias]
+        self.parts = self._session([*self.given, *apart], self.head)
         self.tail = None
         if self.head != self.wanted:
             self.tail = self._session([*self.given, self.head], self.wanted)
@@ -85,6 +91,9 @@ class WholeKernel:
 
     def _operand(self, name: str, read: Read, spans: Sequence[Span], *, absent: bool) -> Array:
         """Return all of an operand: the box, 0 beside it along cut sums, poison everywhere else."""
+        if name not in self.given:
+            assert self.fixed is not None
+            return np.zeros_like(self.fixed) if absent else self.fixed
         i = self.given[name]
         source = self.sources[i]
         box, buffer = read(i), source.buffer

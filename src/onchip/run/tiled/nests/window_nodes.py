@@ -22,6 +22,8 @@ from onchip.run.tiled.nests.forms import (
     Dim,
     NotCompact,
     Span,
+    extent,
+    is_cut,
     is_whole,
     range_of,
     size_of,
@@ -31,7 +33,7 @@ from onchip.run.tiled.nests.forms import (
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Slid", "concat_along", "pad", "padding", "pool", "resize", "spatial", "transposed"]
+__all__ = ["joined_along", "pad", "padding", "pool", "resize", "sliding", "spatial", "transposed"]
 
 Spans = Sequence[Span]
 
@@ -105,6 +107,13 @@ def padding(windows: Sequence[Slid]) -> Callable[[Spans], dict[str, int | list[i
     return found
 
 
+def sliding(
+    pads: Callable[[Spans], dict[str, int | list[int]]], groups: Dim
+) -> Callable[[Spans], dict[str, int | list[int]]]:
+    """Return the attributes of a convolution with padding, and with the groups that are in the box."""
+    return lambda spans: pads(spans) | {"group": extent(groups, spans)}
+
+
 def pool(boxed: Boxed, node: onnx.NodeProto) -> None:
     """A maximum or mean of each window."""
     value = node.input[0]
@@ -167,7 +176,25 @@ def _moved(dim: Dim, size: int, made: int, before: int) -> Slid:
     return Slid((Atom(atom.axis, made),), missing)
 
 
-def concat_along(dims: Sequence[Dim]) -> Dim | None:
+def joined_along(boxed: Boxed, operands: Sequence[str], axis: int) -> tuple[list[str], int, Dim]:
+    """Return the operands of a concat cut alike, the dimension that they are joined along, and its form."""
+    forms = [boxed.form(name) for name in operands]
+    axis %= len(forms[0])
+    wanted: dict[int, Dim] = {}
+    for at in range(len(forms[0])):
+        if at != axis:
+            dims = [form[at] for form in forms]
+            wanted[at] = next(filter(is_cut, dims), dims[0])
+    names = [boxed.fitted(name, wanted) for name in operands]
+    joined = _concat_along([form[axis] for form in forms])
+    if joined is None:
+        for name in names:
+            boxed.whole(name, [axis])
+        joined = tidy([Atom(FULL, sum(size_of(form[axis]) for form in forms))])
+    return names, axis, joined
+
+
+def _concat_along(dims: Sequence[Dim]) -> Dim | None:
     """Return the joined dimension of parts that a box cuts, each where it begins; None if it does not."""
     before, total = 0, sum(map(size_of, dims))
     axes = set()
