@@ -24,26 +24,36 @@ def example(prefix: str = "") -> Nest:
 def layers(count: int, names: Sequence[str] = ("layer{}.up", "layer{}.down", "t{}")) -> Plan:
     """`count` times two products, one pair after the other, each in the nest of the example."""
     up, down, t = names
-    tensors = [(t.format(0), 16, "input")]
+    tensors = [(t.replace("{}", str(0)), 16, "input")]
     operators = []
     groups = []
     for i in range(count):
-        h = f"{t.format(i)}h"
-        tensors += [(h, 24, "activation"), (t.format(i + 1), 16, "activation")]
+        h = f"{t.replace('{}', str(i))}h"
+        tensors += [(h, 24, "activation"), (t.replace("{}", str(i + 1)), 16, "activation")]
         operators += [
-            OperatorSpec(up.format(i), "MatMul", [t.format(i)], [h], 24, macs=96, reach=UP),
-            OperatorSpec(down.format(i), "MatMul", [h], [t.format(i + 1)], 24, macs=96, reach=DOWN),
+            OperatorSpec(
+                up.replace("{}", str(i)), "MatMul", [t.replace("{}", str(i))], [h], 24, macs=96, reach=UP
+            ),
+            OperatorSpec(
+                down.replace("{}", str(i)),
+                "MatMul",
+                [h],
+                [t.replace("{}", str(i + 1))],
+                24,
+                macs=96,
+                reach=DOWN,
+            ),
         ]
         (loop,) = example().body
         assert isinstance(loop, Loop)
-        name = {"up": up.format(i), "down": down.format(i)}
+        name = {"up": up.replace("{}", str(i)), "down": down.replace("{}", str(i))}
         body = tuple(Leaf(name[leaf.operator], leaf.slices) for leaf in loop.body if isinstance(leaf, Leaf))
         over = tuple((name[op], axis) for op, axis in loop.over)
         groups.append(Group(f"g{i}", (*name.values(),), 11, tiling=Nest((Loop(over, 2, body),))))
-    network = Network.build("layers", tensors, operators, [t.format(count)])  # type: ignore[arg-type]
+    network = Network.build("layers", tensors, operators, [t.replace("{}", str(count))])  # type: ignore[arg-type]
     program: list[Instruction] = []
     for i, group in enumerate(groups):
-        streaming = ((t.format(i), 48), (t.format(i + 1), 80))
+        streaming = ((t.replace("{}", str(i)), 48), (t.replace("{}", str(i + 1)), 80))
         program += [Scratch(group.name, 0), Run(group.name, streaming)]
     return _plan(network, groups, program)
 
@@ -78,7 +88,7 @@ def windows_plan(ring: tuple[str, ...] = ()) -> Plan:
     return plan_in(network, Nest((Loop((("c1", 0), ("c2", 0)), 1, body, ("x",), ring),)))
 
 
-def plan_in(network: Network, nest: Nest, whole: Sequence[str] = ()) -> Plan:
+def plan_in(network: Network, nest: Nest, whole: Sequence[str] = (), budget: int = 200) -> Plan:
     """The plan of all of a network's operators in one nest; the operands `whole` lie beside its scratch."""
     members = tuple(op.name for op in network.operators)
     ends = [t for t in network.tensors if network.input_roots >> t.id & 1 or t.id in network.outputs]
@@ -95,11 +105,13 @@ def plan_in(network: Network, nest: Nest, whole: Sequence[str] = ()) -> Plan:
         after += [Store(tensor.name)] if leaves else []
         at += tensor.bytes
     streaming = tuple((network.tensors[t].name, n) for t, n in found.crossing.items())
-    return _plan(network, [group], [*before, Scratch("g", 0), Run("g", streaming), *after])
+    return _plan(network, [group], [*before, Scratch("g", 0), Run("g", streaming), *after], budget)
 
 
-def _plan(network: Network, groups: Sequence[Group], program: Sequence[Instruction]) -> Plan:
+def _plan(
+    network: Network, groups: Sequence[Group], program: Sequence[Instruction], budget: int = 200
+) -> Plan:
     return certify(
-        network, Chip("test", 1), 200, program,
+        network, Chip("test", 1), budget, program,
         status="feasible", lower_bound_bytes=0, seconds=0, groups=groups,
     )  # fmt: skip

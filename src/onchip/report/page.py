@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.check import standing
 from onchip.network import bits
+from onchip.planners.fused_group import TIMES
 from onchip.plans import Plan
 from onchip.report import crossings, findings, grouped, modules, times, what_if
 from onchip.report.bounds import bounds_of
 from onchip.report.graph import picture
+from onchip.report.graph.units import units
+from onchip.report.nest import ShownNest, shown_nests
+from onchip.report.nest.drawing import page_nests, script_names
 from onchip.report.shell import asset, embedded, hash_of, template, version
 from onchip.report.steps import Timeline, timeline
 from onchip.report.what_if import WhatIf
@@ -41,12 +45,16 @@ def html(plan: Plan, beyond: WhatIf | None = None) -> str:
     from markupsafe import Markup
 
     line = timeline(plan)
-    graph = picture(plan, line)
+    graph, nests = picture(plan, line), dict[str, ShownNest]()
     found = modules.page_words(plan, line)
     style, scripts = asset("page.css"), list(_SCRIPTS)
     if graph is not None:
         style += asset("graph.css")
         scripts += _GRAPH_SCRIPTS
+        nests |= shown_nests(plan, line)
+        graph["nests"] = script_names(nests, [unit.name for unit in units(plan, line)])
+        if nests:
+            style += asset("nest.css")
     lanes = times.bars(plan, line)
     if lanes is not None:
         scripts += _TIME_SCRIPTS
@@ -68,6 +76,7 @@ def html(plan: Plan, beyond: WhatIf | None = None) -> str:
         tabs=tabs,
         modules=found,
         groups=None if graph is None else grouped.page_words(plan, line),
+        nests=page_nests(nests),
         crossings=crossings.page_words(line),
         timed=lanes is not None,
         beyond=None if beyond is None else what_if.page_words(beyond),
@@ -82,7 +91,7 @@ def html(plan: Plan, beyond: WhatIf | None = None) -> str:
 
 @cache
 def _template() -> jinja2.Template:
-    return template("page.html.j2", link=_link)
+    return template("page.html.j2", link=_link, by=TIMES)
 
 
 def _link(tensor: int | None, name: str) -> Any:

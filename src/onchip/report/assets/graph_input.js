@@ -76,10 +76,10 @@ function aboutOperator(op) {
 }
 function aboutUnit(unit) {
   const rows = [["operators", unit.members.slice(0, 6).map((o) => o.label).join(", ") + (unit.members.length > 6 ? " and " + (unit.members.length - 6) + " more" : "")]];
-  if (unit.group) rows.push(["runs in", unit.subgroups > 1 ? count(unit.subgroups) + " sub-groups: " + unit.tile : "one piece"]);
+  if (unit.group) rows.push(["runs in", unit.subgroups > 1 ? count(unit.subgroups) + " sub-groups: " + unit.tile : G.nests[unit.id] ? unit.tile : "one piece"]);
   rows.push(["scratch", exact(unit.scratch) + ", " + percent(unit.scratch) + " of the budget"]);
   if (unit.whole.size) rows.push(["whole operands", exact(unit.buffers.reduce((sum, b) => sum + (b.whole && b.tensor >= 0 ? b.own : 0), 0))]);
-  for (const [word, bytes] of [["read from DRAM", unit.into], ["halo read again", unit.halo], ["written to DRAM", unit.out], ["weights fetched", unit.weights]])
+  for (const [word, bytes] of [["read from DRAM", unit.into], [G.nests[unit.id] ? "read again" : "halo read again", unit.halo], ["written to DRAM", unit.out], ["weights fetched", unit.weights]])
     if (bytes) rows.push([word, exact(bytes) + ", " + words(bytes)]);
   rows.push(["DRAM in all", exact(unit.total) + ", " + words(unit.total)]);
   const n = unit.members.length;
@@ -121,11 +121,11 @@ function fillPanel(unit) {
   panel.hidden = false;
   const head = element("h3", unitName(unit.id), panel);
   const n = unit.members.length;
-  element("span", (unit.group ? n + (n === 1 ? " operator" : " operators") : "runs alone") + (unit.group ? ", " + (unit.subgroups > 1 ? count(unit.subgroups) + " sub-groups (" + unit.tile + ")" : "in one piece") : ""), head);
+  element("span", (unit.group ? n + (n === 1 ? " operator" : " operators") : "runs alone") + (unit.group ? ", " + (unit.subgroups > 1 ? count(unit.subgroups) + " sub-groups (" + unit.tile + ")" : G.nests[unit.id] ? unit.tile : "in one piece") : ""), head);
   const columns = element("div", null, panel, "columns");
   paintInset(unit, element("div", null, columns));
   const right = element("div", null, columns);
-  const rows = [["read", unit.into], ["halo read again", unit.halo], ["written", unit.out], ["weights", unit.weights], ["DRAM in all", unit.total]];
+  const rows = [["read", unit.into], [G.nests[unit.id] ? "read again" : "halo read again", unit.halo], ["written", unit.out], ["weights", unit.weights], ["DRAM in all", unit.total]];
   const list = element("dl", null, right, "figures");
   for (const [name, bytes] of rows) {
     const box = element("div", null, list);
@@ -136,7 +136,8 @@ function fillPanel(unit) {
   }
   if (unit.buffers.length) {
     paintScratch(unit, right);
-    bufferTable(unit, panel);
+    if (G.nests[unit.id]) nestOf(G.nests[unit.id], panel);
+    else bufferTable(unit, panel);
   } else element("p", "One " + (unit.group ? "piece" : "operator") + ": " + exact(unit.scratch) + " of scratch; its operands lie beside it, as the memory map shows.", panel, "hint");
 }
 
@@ -187,6 +188,16 @@ function glyph(b, map, parent) {
   const part = b.channels >= channels ? "" : " b-part";
   drawn("rect", svg, { x: 0, y: 0, width: w, height: h, class: "b-outline" });
   drawn("rect", svg, { x: 0, y: 0, width: w, height: Math.min(h, Math.max(2.5, (h * Math.min(b.rows, height)) / Math.max(height, 1))), class: BUFFER_CLASS[b.what] + part });
+}
+
+// The loops of a group, drawn once for all that are equal: with this group's names.
+function nestOf([index, start, names], parent) {
+  const nests = document.getElementById("nests"), nest = nests.querySelector('[data-nest="' + index + '"]').cloneNode(true);
+  for (const node of nest.querySelectorAll("[data-n]")) node.textContent = names[node.dataset.n];
+  const within = nest.querySelector(".n-start");
+  within.hidden = !start;
+  within.querySelector("bdi").textContent = start;
+  parent.append(nest, nests.querySelector(".n-key").cloneNode(true));
 }
 
 function bufferTable(unit, parent) {

@@ -270,7 +270,7 @@ class _Shown:
     def of(self, items: tuple[int, ...]) -> tuple[ShownBuffer, ...]:
         """Return the buffers that live in a body, in the order in which they are begun."""
         found = [place for place in self.layout.places if place.home == items]
-        return tuple(map(self.buffer, sorted(found, key=lambda p: (p.first, p.offset))))
+        return tuple(map(self.buffer, sorted(found, key=lambda p: p.first)))
 
     def buffer(self, place: Place) -> ShownBuffer:
         buffer = self.axes.buffers[place.buffer]
