@@ -1,9 +1,10 @@
 """The joint search against elementary moves, on random networks of three to six operators.
 
-    .venv/bin/python benchmarks/joint_oracle.py [--first SEED] [--count N] [--most-states N]
+    .venv/bin/python benchmarks/joint_oracle.py [--first SEED] [--count N] [--most-states N] [--nests]
 
-Every other case lets outputs lie over dying inputs; halo is charged in all. A case with more states than
-`--most-states` is left out and counted. Exit code 1 where the two differ.
+With `--nests` the networks have two to four operators of any ranks, which may also run in nests. Every other
+case lets outputs lie over dying inputs; halo is charged in all. A case with more states than `--most-states`
+is left out and counted. Exit code 1 where the two differ.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from random import Random
 
 from onchip.machines.chip import load_chip
 from onchip.planners.fusion import FusionOptions, FusionProblem
+from onchip.planners.joint.nests import nest_candidates
 from onchip.planners.joint.search import JointSearch
 from onchip.planners.placement.overwriting import overwritable
 
@@ -22,6 +24,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from oracles.fusion_cases import random_maps
 from oracles.joint import TooManyStates
 from oracles.joint_claims import difference
+from oracles.nest_cases import groups_network
+
+THE_OTHERS = "both groups alone and operators alone"
 
 
 def main() -> int:
@@ -29,20 +34,22 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--most-states", type=int, default=60_000)
+    parser.add_argument("--nests", action="store_true")
     args = parser.parse_args()
     compared = infeasible = left_out = better = 0
     wrong = []
     for seed in range(args.first, args.first + args.count):
         rng = Random(seed)
-        network = random_maps(rng, 6, 1)
+        network = groups_network(rng, rng.choice((2, 3, 4))) if args.nests else random_maps(rng, 6, 1)
         total = sum(t.bytes for t in network.tensors)
         budget = int(total * rng.choice((0.15, 0.25, 0.4, 0.6, 0.8)))
         options = FusionOptions(channel_tile=rng.choice((1, 2, 4)))
         problem = FusionProblem.of(network, load_chip("generic"), options, budget)
         over = overwritable(network) if seed % 2 else ()
-        search = JointSearch(problem, over)
+        nests = nest_candidates(problem) if args.nests else ()
+        search = JointSearch(problem, over, nests=nests)
         try:
-            found, wrongly = difference(problem, over, search, args.most_states)
+            found, wrongly = difference(problem, over, search, args.most_states, nests=args.nests)
         except TooManyStates:
             left_out += 1
             continue
@@ -51,6 +58,10 @@ def main() -> int:
         if wrongly:
             wrong.append(seed)
             print(f"seed {seed}: {wrongly} in {budget}", flush=True)
+        elif args.nests:
+            better += found is not None and found < (
+                JointSearch(problem, over).best().dram_bytes or found + 1
+            )
         elif found is not None and search.groups:
             alone = JointSearch(problem, over, largest=1)
             streamed = search.fuser.best().dram_bytes if not search.fuser.core.misfits(budget) else found + 1
@@ -59,7 +70,7 @@ def main() -> int:
             print(f"{compared} compared, {len(wrong)} differences", flush=True)
     print(
         f"{compared} networks compared ({infeasible} fit in nothing), {len(wrong)} differences, {left_out}"
-        f" left out; {better} where joint is below both groups alone and operators alone"
+        f" left out; {better} where joint is below {'plans without nests' if args.nests else THE_OTHERS}"
     )
     return 1 if wrong else 0
 

@@ -18,8 +18,11 @@ from onchip.check.rules import Broken
 from onchip.check.streaming import streaming_scratch
 from onchip.check.units import Unit, units_of
 from onchip.network import bits
+from onchip.network.axes import axes_of
 from onchip.network.maps import Maps
 from onchip.planners.fusion import FusionProblem
+from onchip.planners.joint.nests import LARGEST, MOST_SHAPES, PASSES, SPINE
+from onchip.planners.nests import NestSearch
 from onchip.plans import Blocks, Boxes, Group, Tiling
 
 __all__ = ["TooManyStates", "least_dram_bytes", "options_of"]
@@ -30,11 +33,16 @@ class TooManyStates(Exception):
 
 
 def least_dram_bytes(
-    problem: FusionProblem, over: Sequence[Sequence[int]] = (), *, most_states: int = 10**9
+    problem: FusionProblem,
+    over: Sequence[Sequence[int]] = (),
+    *,
+    most_states: int = 10**9,
+    nests: bool = False,
 ) -> int | None:
-    """The fewest bytes that cross in any plan; None where there is none."""
+    """The fewest bytes that cross in any plan; None where there is none. With `nests` neighbouring operators
+    may also run as nests."""
     network, budget = problem.network, problem.budget
-    groups = [(g, options_of(problem, g)) for g in _convex(problem)]
+    groups = [(g, options_of(problem, g, nests=nests)) for g in _convex(problem)]
     groups = [(g, options) for g, options in groups if options]
     size = [problem.round_up(t.bytes) for t in network.tensors]
     cost = [t.bytes for t in network.tensors]
@@ -123,9 +131,12 @@ def _known(problem: FusionProblem) -> Maps:
     return Maps(problem.network)
 
 
-def options_of(problem: FusionProblem, members: int) -> dict[int, list[tuple[int, int]]]:
+def options_of(
+    problem: FusionProblem, members: int, *, nests: bool = False
+) -> dict[int, list[tuple[int, int]]]:
     """By operands that are whole (bitset), every way to run a group that no other beats in both of (bytes of
-    scratch, bytes that cross), as the checker has it."""
+    scratch, bytes that cross), as the checker has it; of `nests` as the search for one group has it, which
+    other tests hold against every nest."""
     network = problem.network
     external, leaves = problem.external(members), problem.escaping(members)
     found: dict[int, list[tuple[int, int]]] = {}
@@ -152,6 +163,8 @@ def options_of(problem: FusionProblem, members: int) -> dict[int, list[tuple[int
             crossing = unit.weights + sum(n for t, n in unit.crossing.items() if not whole >> t & 1)
             if scratch <= problem.budget:
                 found.setdefault(whole, []).append((scratch, crossing))
+    for whole, way in _nests(problem, members) if nests else ():
+        found.setdefault(whole, []).append(way)
     result: dict[int, list[tuple[int, int]]] = {}
     for whole, ways in found.items():
         least = 1 << 62
@@ -276,6 +289,28 @@ def _boxes(problem: FusionProblem, members: int) -> Ways:
             except Broken:
                 continue
             yield unit, everything, {p.tensor: p.bytes for p in unit.parts if p.tensor is not None}
+
+
+def _nests(problem: FusionProblem, members: int) -> Iterator[tuple[int, tuple[int, int]]]:
+    """By whole operands, the least bytes for every room of a group of neighbours, connected or not."""
+    network = problem.network
+    at = sorted(network.order.index(v) for v in bits(members))
+    if at[-1] - at[0] >= min(len(at), LARGEST + 1) or len(at) > LARGEST:
+        return
+    axes = axes_of(network, [network.order[i] for i in at])
+    if isinstance(axes, str):
+        return
+    leaves = problem.escaping(members)
+    leaving = [i for i, b in enumerate(axes.buffers) if b.tensor is not None and leaves >> b.tensor & 1]
+    search = NestSearch(axes, leaving, alignment=problem.alignment, spine=SPINE, passes=PASSES)
+    if search.shapes(problem.budget) > MOST_SHAPES:
+        return
+    for whole in _subsets(problem.external(members) | leaves):
+        kept = [i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1]
+        room = problem.budget
+        while room >= 0 and (best := search.best(kept, room)) is not None:
+            yield whole, (best.scratch, best.bytes)
+            room = best.scratch - 1
 
 
 def _subgroups(problem: FusionProblem, members: int, tiling: Tiling) -> int | None:

@@ -11,14 +11,19 @@ __all__ = ["difference"]
 
 
 def difference(
-    problem: FusionProblem, over: tuple[tuple[int, ...], ...], search: JointSearch, most_states: int
+    problem: FusionProblem,
+    over: tuple[tuple[int, ...], ...],
+    search: JointSearch,
+    most_states: int,
+    *,
+    nests: bool = False,
 ) -> tuple[int | None, str]:
     """The DRAM bytes found (None: nothing fits), and what is wrong with them; empty where nothing is.
 
     Raises `TooManyStates` where elementary moves do not end within `most_states`.
     """
     found = None if search.misfits else search.best().dram_bytes
-    expected = least_dram_bytes(problem, over, most_states=most_states)
+    expected = least_dram_bytes(problem, over, most_states=most_states, nests=nests)
     if found != expected:
         return found, f"{found} found, {expected} by elementary moves"
     if found is not None and found < least_bytes(problem):
