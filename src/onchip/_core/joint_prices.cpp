@@ -1,6 +1,7 @@
 #include "joint_prices.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace onchip::joint {
@@ -114,6 +115,13 @@ Prices::Info& Prices::info(Id group) {
         Bytes all = i.weights;
         for (std::uint32_t o = i.at; o < i.at + i.count; ++o) all += operands_[o].bytes;
         i.skipped = std::max(i.skipped, all - nest->floor);
+        for (std::uint32_t o = i.at; o < i.at + i.count; ++o) {
+            Operand& operand = operands_[o];
+            // What is made here may lie in the place of an output that is whole.
+            operand.wholly = !operand.external && !single(group);
+            for (const auto& [tensor, buffers] : nest->buffers)
+                if (tensor == operand.tensor) operand.wholly |= std::popcount(buffers) > 1;
+        }
     }
     return i;
 }
@@ -337,8 +345,8 @@ Bytes Prices::least(Id group, Bytes limit) {
     Bytes whole = 0, over = 0;
     for (std::size_t o = 0; o < all.size(); ++o) {
         whole += all[o].room;
-        // What crosses in any case may as well be streamed: a buffer is no larger than the tensor.
-        if (!all[o].free && all.size() <= most_operands) choice_.emplace_back(all[o], Mask{1} << o);
+        // What crosses in any case may as well be streamed: its buffer is no larger, but for some nests.
+        if ((!all[o].free || all[o].wholly) && all.size() <= most_operands) choice_.emplace_back(all[o], Mask{1} << o);
     }
     std::sort(choice_.begin(), choice_.end(), [](const auto& a, const auto& b) { return a.first.bytes > b.first.bytes; });
     priced_ = group, patterns_ = 0;
@@ -383,7 +391,7 @@ void Prices::cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole) 
     }
     const auto& [operand, bit] = choice_[from];
     if (operand.room <= room) cheapest(from + 1, crossing, room - operand.room, whole | bit);
-    cheapest(from + 1, crossing + operand.bytes, room, whole);
+    cheapest(from + 1, crossing + (operand.free ? 0 : operand.bytes), room, whole);
 }
 
 }  // namespace onchip::joint

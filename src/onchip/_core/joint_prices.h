@@ -25,6 +25,7 @@ struct Operand {
     Bytes bytes, room;  // what crosses, and what it takes whole
     bool external;
     bool free;  // crosses in any case, once: a graph input that nobody has read yet, an output of the network
+    bool wholly = false;  // whole it may take less room, or cross less: a nest reads parts of it, or writes over it
 };
 
 // The least bytes by room: a falling step function, known in parts.

@@ -225,7 +225,7 @@ void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
     const bool passing = prices_.passing(move_.group);
     if (!o.external) {
         const bool unread = problem_.tensors[o.tensor].readers.empty() && !o.free;
-        if ((later || unread || passing) && possible) operand(i + 1, whole | bit, paid, left);
+        if ((later || unread || passing || o.wholly) && possible) operand(i + 1, whole | bit, paid, left);
         operand(i + 1, whole, paid + (o.free ? 0 : o.bytes), room);
         return;
     }
@@ -252,7 +252,7 @@ void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
         return;
     }
     operand(i + 1, whole, paid + crosses, room);
-    if ((later || passing) && possible) operand(i + 1, whole | bit, paid + crosses, left);
+    if ((later || passing || o.wholly) && possible) operand(i + 1, whole | bit, paid + crosses, left);
 }
 
 // A single operator as it is, everything on chip.
