@@ -224,7 +224,7 @@ def _bands(problem: FusionProblem, members: int) -> Ways:
                 ):
                     continue  # bands of several images at once are another option of fusion
                 for unit in ways:
-                    yield unit, streamed, {p.tensor: p.bytes for p in unit.parts if p.tensor is not None}
+                    yield unit, streamed, _by_tensor(unit)
 
 
 def _refilled(
@@ -267,8 +267,7 @@ def _blocks(problem: FusionProblem, members: int) -> Ways:
                             unit = _unit(problem, members, tiles, refills, (), tiling)
                         except Broken:
                             return
-                        parts = {p.tensor: p.bytes for p in unit.parts if p.tensor is not None}
-                        yield unit, everything, parts
+                        yield unit, everything, _by_tensor(unit)
 
 
 def _boxes(problem: FusionProblem, members: int) -> Ways:
@@ -288,7 +287,16 @@ def _boxes(problem: FusionProblem, members: int) -> Ways:
                 unit = _unit(problem, members, tiles, (), (), Boxes(sizes, (*still, *order)))
             except Broken:
                 continue
-            yield unit, everything, {p.tensor: p.bytes for p in unit.parts if p.tensor is not None}
+            yield unit, everything, _by_tensor(unit)
+
+
+def _by_tensor(unit: Unit) -> dict[int, int]:
+    """The bytes of a unit's buffers by tensor; an operator may have several for one."""
+    found: dict[int, int] = {}
+    for part in unit.parts:
+        if part.tensor is not None:
+            found[part.tensor] = found.get(part.tensor, 0) + part.bytes
+    return found
 
 
 def _nests(problem: FusionProblem, members: int) -> Iterator[tuple[int, tuple[int, int]]]:
