@@ -3,12 +3,13 @@
     .venv/bin/python benchmarks/nest_known_values.py [--network NAME] [--room KIB ...] [--most N]
     [--no-passes]
 
-The networks are one GPT-3 6.7B layer (2,048 tokens, 16 bit), one BERT-base layer (512 tokens, int8) and one
-layer of ViT-B/16 (197 tokens, int8). Groups are intervals of the order given here, of at most `--most`
-operators. A tensor between groups goes through DRAM, or lies on chip whole from the group that makes or
-loads it to its last reader. `theirs` are figures of two programs that share nothing with this one, found in
-the same space but for pairs of classes at 64 KiB and norms in the place of their operand: with them 512 KiB
-is 12,986,112 there, too. Prints bytes, CPU seconds and searches.
+The networks are one GPT-3 6.7B layer (2,048 tokens, 16 bit), one BERT-base layer (512 tokens, int8), one
+layer of ViT-B/16 (197 tokens, int8) and two blocks of a MobileNet (28 x 28, int8), along whose rows windows
+slide. Groups are intervals of the order given here, of at most `--most` operators. A tensor between groups
+goes through DRAM, or lies on chip whole from the group that makes or loads it to its last reader. `theirs`
+are figures of two programs that share nothing with this one, found in the same space but for pairs of
+classes at 64 KiB and norms in the place of their operand: with them 512 KiB is 12,986,112 there, too. The
+MobileNet's are of bands of rows. Prints bytes, CPU seconds and searches.
 """
 
 from __future__ import annotations
@@ -108,6 +109,20 @@ def encoder(name: str, tokens: int, theirs: dict[int, int], *, norm_first: bool)
     return Known(name, sizes, 1, lines, ("x",), outputs, theirs)
 
 
+def inverted_bottlenecks(count: int) -> Known:
+    """1x1 24 to 192, 3x3 depthwise, 1x1 192 to 24 on maps of 28 x 28, so often."""
+    lines, x = [], "x0"
+    for n in range(count):
+        lines += [
+            f"E{n}: a{n}(m,h,w) = {x}(i,h,w) WE{n}(i,m)",
+            f"D{n}: b{n}(m,h,w) = a{n}(m,H@h:1:1:3,W@w:1:1:3) WD{n}(m,k,l)",
+            f"P{n}: x{n + 1}(o,h,w) = b{n}(m,h,w) WP{n}(m,o)",
+        ]
+        x = f"x{n + 1}"
+    sizes = "h=28 w=28 H=28 W=28 i=24 o=24 m=192 k=3 l=3"
+    return Known("mobilenet", sizes, 1, tuple(lines), ("x0",), (x,), {8: 381_696, 16: 97_152, 32: 59_520})
+
+
 NETWORKS = (
     GPT3,
     encoder(
@@ -117,6 +132,7 @@ NETWORKS = (
         norm_first=False,
     ),
     encoder("vit", 197, {}, norm_first=True),
+    inverted_bottlenecks(2),
 )
 
 State = frozenset[tuple[str, bool]]

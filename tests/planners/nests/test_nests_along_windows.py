@@ -62,7 +62,7 @@ def agrees_with_the_law(seed: int, rooms: int) -> None:
     there, alignment = [n for n, b in enumerate(axes.buffers) if b.tensor in whole], random.choice((1, 1, 4))
     total = sum(b.bytes for b in axes.buffers)
     for room in (random.randint(1, total) for _ in range(rooms)):
-        found = best_nest(axes, out, there, room, alignment=alignment)
+        found = best_nest(axes, out, there, room, alignment=alignment, windows=random.choice((1, 2)))
         if found is None:
             continue
         law = judged(network, found.nest, operands - whole, alignment)
@@ -101,7 +101,7 @@ def by_force(seed: str, most: int) -> bool:
         if (figures := least_scratch(network, nest, operands)) is not None:
             moved, need = figures
             stairs[need] = min(moved, stairs.get(need, moved))
-    search = NestSearch(axes, out, spine=spine, passes=False, pairs=False, in_place=False)
+    search = NestSearch(axes, out, spine=spine, passes=False, pairs=False, in_place=False, windows=2)
     for room in sorted({need + d for need in stairs for d in (-1, 0)}):
         found = search.best((), room)
         least = min((moved for need, moved in stairs.items() if need <= room), default=None)
@@ -126,7 +126,9 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
         random = Random(f"{rule}{seed}")
         network, out, _ = drawn(random, 3, 5)
         axes, _, _ = operands_of(network)
-        quick, plain = (NestSearch(axes, out, spine=2, rules=rules) for rules in (NestRules(), without))
+        quick, plain = (
+            NestSearch(axes, out, spine=2, rules=rules, windows=2) for rules in (NestRules(), without)
+        )
         for room in (3, 5, 8, 12, 17, 30, 60):
             one, other = quick.best((), room), plain.best((), room)
             assert (one and one.bytes) == (other and other.bytes), (seed, room)

@@ -73,7 +73,7 @@ class NestSearch:
         passes: bool = True,
         pairs: bool = True,
         in_place: bool = True,
-        windows: int = 2,
+        windows: int = 1,
     ) -> None:
         self._group = group
         self._problem = _core.NestProblem(
@@ -166,7 +166,7 @@ def best_nest(
     passes: bool = True,
     pairs: bool = True,
     in_place: bool = True,
-    windows: int = 2,
+    windows: int = 1,
     limits: Limits = NO_LIMITS,
 ) -> NestFound | None:
     """Return the nest of a group with the fewest bytes that cross whose scratch fits in `room` bytes.
