@@ -77,3 +77,25 @@ def test_a_product_of_a_row_that_lies_as_a_map(tmp_path: Path) -> None:
     )  # fmt: skip
     made = executed(model, tmp_path, 500)
     assert any("d" in group.operators for group in made.groups)
+
+
+def test_a_mask_waits_for_the_values_it_chooses(tmp_path: Path) -> None:
+    """What is computed of an input, false or true, waits in the place of the result that it chooses."""
+    model = with_weights(
+        """(float[32,8] x, float[32,32] m) => (float[32,7] y) <float no = {0.0}, float low = {-9.0}> {
+        a = MatMul(x, v)
+        b = MatMul(x, w)
+        c = Transpose<perm = [1, 0]>(b)
+        d = Add(a, c)
+        e = LeakyRelu(d)
+        f = Equal(m, no)
+        g = Where(f, low, e)
+        h = Softmax<axis = -1>(g)
+        i = MatMul(h, x)
+        y = MatMul(i, u)
+        }""",
+        v=(8, 1), w=(8, 1), u=(8, 7),
+    )  # fmt: skip
+    path = save(model, tmp_path)
+    for budget in (1 << 10, 1 << 12, 1 << 14):
+        run(onchip.plan(path, budget=budget, fuse=True, dtype="int8"))

@@ -69,6 +69,8 @@ MODELS: dict[str, onnx.ModelProto] = {
                        w=floats(8, 6), b=floats(6)),
     "matmul": made("(float[2,3,8] x, float[2,5,8] w) => (float[2,3,5] y) "
                    "{ y = ~FusedMatMul<transB=1, alpha=0.5>(x, w) }"),
+    "turned matmul": made("(float[3,2,8] x, float[5,2,8] w) => (float[2,3,5] y) "
+                          "{ y = ~FusedMatMul<transBatchA=1, transBatchB=1, transB=1>(x, w) }"),
     "gelus": made("(float[1,5,8] x) => (float[1,5,8] y) { a = ~BiasGelu(x, b) c = ~FastGelu(a, b) "
                   "d = ~FastGelu(c) e = ~Gelu(d) y = ~QuickGelu(e) }", b=floats(8)),
     "skip": made("(float[1,5,8] x, float[1,5,8] w) => (float[1,5,8] y, float[1,5,8] k) { "
@@ -95,7 +97,18 @@ MODELS: dict[str, onnx.ModelProto] = {
                     "<int32[1] l = {4}, int32 n = {5}> "
                     "{ y, pk, pv = ~" + GROUPED + "(q, k, v, , , l, n) }"),
 }  # fmt: skip
-REACHED = {"skip alone", "simplified", "rms", "rotary", "rotary rows", "narrow", "heads", "matmul", "conv"}
+REACHED = {
+    "skip alone",
+    "simplified",
+    "rms",
+    "rotary",
+    "rotary rows",
+    "narrow",
+    "heads",
+    "matmul",
+    "turned matmul",
+    "conv",
+}
 
 
 def path_of(name: str, folder: Path) -> Path:

@@ -12,6 +12,7 @@ from onchip.readers.onnx_graph import Node
 from onchip.readers.reach_more import rotated
 from onchip.readers.reach_rules import Needs, NoRule, Rule, Walk, add, attention_needs, broadcast
 from onchip.readers.traits import VENDOR
+from onchip.readers.vendor import batches_first
 
 __all__ = ["VENDOR_RULES"]
 
@@ -37,14 +38,20 @@ def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     a, b = node.inputs[:2]
     left, right, made = walk.shape(a), walk.shape(b), walk.shape(node.outputs[0])
     turned = node.integer("transA", 0), node.integer("transB", 0)
-    if a == b or node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
+    if a == b:
         raise NoRule
+    left, right = batches_first(node, "A", left), batches_first(node, "B", right)
     inner = walk.summed(node, dims, left[-2 if turned[0] else -1])
     rows, columns = [dims[-2], inner], [inner, dims[-1]]
-    return {
-        a: flat([*broadcast(left[:-2], made[:-2], dims[:-2]), *(rows[::-1] if turned[0] else rows)]),
-        b: flat([*broadcast(right[:-2], made[:-2], dims[:-2]), *(columns[::-1] if turned[1] else columns)]),
-    }
+    found = {}
+    for letter, name, shape, matrix in (
+        ("A", a, left, rows[::-1] if turned[0] else rows),
+        ("B", b, right, columns[::-1] if turned[1] else columns),
+    ):
+        batch = broadcast(shape[:-2], made[:-2], dims[:-2])
+        later = node.integer(f"transBatch{letter}", 0) and len(shape) > 2
+        found[name] = flat([matrix[0], *batch, matrix[1]] if later else [*batch, *matrix])
+    return found
 
 
 def _narrow(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:

@@ -228,6 +228,10 @@ def _contents(graph: Graph, node: Node, constants: Constants) -> dict[str, onnx.
     return contents
 
 
+_LIKE_THEIR_OPERAND = frozenset({"GroupNormalization"})
+"""Operators whose result is like their first operand, which onnx does not infer."""
+
+
 def node_types(
     graph: Graph, node: Node, contents: Mapping[str, onnx.TensorProto]
 ) -> tuple[dict[str, onnx.TypeProto], str]:
@@ -253,6 +257,11 @@ def node_types(
         )
     except Exception as problem:  # onnx's own, of several classes: a refusal of this node
         return {}, one_line(problem)
+    if (
+        node.op in _LIKE_THEIR_OPERAND
+        and static_shape(found.get(node.outputs[0], onnx.TypeProto()), {}) is None
+    ):
+        return {node.outputs[0]: _type_of(graph, node.inputs[0])}, ""
     return found, ""
 
 

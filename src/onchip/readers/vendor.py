@@ -15,7 +15,7 @@ from onchip.readers.onnx_graph import Graph, Node
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["has_rule", "vendor_macs", "vendor_shapes"]
+__all__ = ["batches_first", "has_rule", "vendor_macs", "vendor_shapes"]
 
 Contents = Mapping[str, "onnx.TensorProto"]
 Shape = tuple[int, ...]
@@ -56,16 +56,20 @@ def _pooled(graph: Graph, node: Node, contents: Contents) -> Made:
 def _matmul(graph: Graph, node: Node, contents: Contents) -> Made:
     """Return the type of a product of matrices that may be turned."""
     a, b = _of(graph, node, 0), _of(graph, node, 1)
-    if a is None or b is None or min(len(a), len(b)) < 2 or _turned_batches(node):
+    if a is None or b is None or min(len(a), len(b)) < 2:
         return [None]
+    a, b = batches_first(node, "A", a), batches_first(node, "B", b)
     rows = a[-1] if node.integer("transA", 0) else a[-2]
     columns = b[-2] if node.integer("transB", 0) else b[-1]
     batch = _broadcast(a[:-2], b[:-2])
     return [None if batch is None else (_element(graph, node), (*batch, rows, columns))]
 
 
-def _turned_batches(node: Node) -> bool:
-    return bool(node.integer("transBatchA", 0) or node.integer("transBatchB", 0))
+def batches_first(node: Node, operand: str, shape: Shape) -> Shape:
+    """Return the shape of operand A or B of a product with its batches before its rows, where they follow."""
+    if not node.integer(f"transBatch{operand}", 0) or len(shape) < 3:
+        return shape
+    return (*shape[1:-1], shape[0], shape[-1])
 
 
 def _broadcast(one: Shape, other: Shape) -> Shape | None:
@@ -186,6 +190,7 @@ def vendor_macs(graph: Graph, node: Node) -> int:
         case "MatMulNBits" | "DynamicQuantizeMatMul":
             return math.prod(made) * x[-1]
         case "FusedMatMul" if len(x) > 1:
+            x = batches_first(node, "A", x)
             return math.prod(made) * x[-2 if node.integer("transA", 0) else -1]
         case "Attention" if len(x) == 3 and other is not None:
             parts = node.integers("qkv_hidden_sizes") or (made[-1],) * 3

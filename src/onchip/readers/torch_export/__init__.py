@@ -7,10 +7,18 @@ passes. Unlisted operators are refused by name. Needs torch; nothing else of onc
 
 `exporter` walks the graph, `program` makes a model of the result; the rules are in one module per family:
 `layers` (convolution, linear, norms, pooling, resizing), `pointwise`, `layout` (views, slices, concatenation,
-padding), `reduce` and `attention`.
+padding), `indexing`, `recurrent`, `reduce` and `attention`.
 """
 
-from onchip.readers.torch_export import attention, layers, layout, pointwise, reduce  # noqa: F401  register
+from onchip.readers.torch_export import (  # noqa: F401  register
+    attention,
+    indexing,
+    layers,
+    layout,
+    pointwise,
+    recurrent,
+    reduce,
+)
 from onchip.readers.torch_export.program import Exported, export
 
 __all__ = ["Exported", "export"]

@@ -180,7 +180,10 @@ class Exporter:
     def fold(self, node: Node) -> bool:
         """Compute values that depend on constants alone."""
         value = node.meta.get("val")
-        if not isinstance(value, torch.Tensor) or any(n not in self.known for n in node.all_input_nodes):
+        several = isinstance(value, (list, tuple)) and all(isinstance(part, torch.Tensor) for part in value)
+        if not (several or isinstance(value, torch.Tensor)) or (several and not node.all_input_nodes):
+            return False
+        if any(n not in self.known for n in node.all_input_nodes):
             return False
         if self.constant_bytes(node) > LARGEST_CONSTANT:
             raise self.refuse(node, f"makes a constant of more than {LARGEST_CONSTANT:,} bytes")
@@ -192,7 +195,14 @@ class Exporter:
             assert callable(node.target)
             if node.target._schema.is_mutable:
                 args = tuple(a.clone() if isinstance(a, torch.Tensor) else a for a in args)
-            self.known[node] = node.target(*args, **kwargs)
+            made = node.target(*args, **kwargs)
+        if not several:
+            self.known[node] = made
+            return True
+        for user in node.users:
+            if user.target is operator.getitem:
+                self.known[user] = made[user.args[1]]
+                self.skipped.add(user)
         return True
 
     def constant_bytes(self, node: Node) -> int:
@@ -208,9 +218,10 @@ class Exporter:
                 made = node.target(*args, **kwargs)
             except _SENSELESS as problem:
                 raise self.refuse(node, f"cannot be computed ({type(problem).__name__})") from problem
-        if not isinstance(made, torch.Tensor):
+        parts = list(made) if isinstance(made, (list, tuple)) else [made]
+        if not all(isinstance(part, torch.Tensor) for part in parts):
             raise self.refuse(node, f"makes {type(made).__name__}, not a tensor")
-        return int(made.numel() * made.element_size())
+        return sum(int(part.numel() * part.element_size()) for part in parts)
 
     # ------------------------------------------------------------------ messages and names
 

@@ -332,33 +332,6 @@ def _gather(to: Exporter, node: Node) -> None:
     to.values[node] = to.emit("GatherElements", to.path(node), operands, axis=a["dim"])
 
 
-@rule("index", "_unsafe_index")
-def _index(to: Exporter, node: Node) -> None:
-    """Emit indices along one axis, or along the first few together."""
-    a = arguments(node)
-    source, name = source_of(node), to.path(node)
-    given = [(axis, index) for axis, index in enumerate(a["indices"]) if index is not None]
-    if any(index.meta["val"].dtype == torch.bool for _, index in given):
-        raise to.refuse(node, "selects by a mask, so that its shape depends on the contents")
-    if len(given) == 1:
-        ((axis, index),) = given
-        to.values[node] = to.emit("Gather", name, [to.value(source), to.value(index)], axis=axis)
-        return
-    if [axis for axis, _ in given] != list(range(len(given))):
-        raise to.refuse(node, "indexes several axes with others before or between them")
-    common = list(torch.broadcast_shapes(*(tuple(shape(index)) for _, index in given)))
-    columns = []
-    for axis, index in given:
-        value = to.operand(f"{name}.{axis}", index, torch.int64)
-        if shape(index) != common:
-            value = to.emit(
-                "Expand", f"{name}.{axis}.expand", [value, to.constant(f"{name}.{axis}.shape", common)]
-            )
-        columns.append(to.reshape(f"{name}.{axis}.column", value, common, [*common, 1]))
-    indices = to.emit("Concat", f"{name}.indices", columns, axis=len(common))
-    to.values[node] = to.emit("GatherND", name, [to.value(source), indices])
-
-
 @rule("tril", "triu")
 def _triangle(to: Exporter, node: Node) -> None:
     name = to.path(node)

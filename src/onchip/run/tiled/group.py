@@ -94,6 +94,7 @@ class _Run:
         self.had: dict[int, int] = {}
         self.ready: set[int] = set()
         self.parked: dict[int, set[int]] = {}  # by output: operands that lie in its buffer, not yet combined
+        self.waiting: dict[int, np.dtype[Any]] = {}  # by operand that waits or has waited: its elements
         self.places: Mapping[int, int] = {}  # of the current pass
         self.partial: set[int] = set()  # outputs whose buffer has a sum that is not complete
         self.wide: dict[int, Array] = {}  # by output: what came of the operand of a sum of whole numbers
@@ -428,11 +429,13 @@ class _Run:
         parked.add(t)
         value = self.slices[t].get(rows, channels, chain.op.name)
         ring = self.rings[chain.output]
-        if value.dtype != ring.data.dtype or not self.shape.maps[t].same_as(self.shape.maps[chain.output]):
+        fits = value.dtype == ring.data.dtype or value.dtype == np.bool_  # false and true are numbers there
+        if not fits or not self.shape.maps[t].same_as(self.shape.maps[chain.output]):
             raise IllegalTiling(
                 "tiling-passes", f"{self.state.name(t)} cannot wait in the buffer of {chain.op.name}"
             )
-        ring.put(rows, value, slice(*channels), done=False)
+        self.waiting[t] = value.dtype
+        ring.put(rows, value.astype(ring.data.dtype), slice(*channels), done=False)
 
     def combine(self, chain: Chain, rows: Span, channels: Span, parked: set[int]) -> None:
         """Run an element-wise operator on a parked operand and one that is there."""
@@ -440,7 +443,7 @@ class _Run:
         if chain.op.weight_bytes:
             self.weights[chain.op.id].fetch(channels)
         values = {
-            name: ring.raw(rows, self.count, span).copy()
+            name: ring.raw(rows, self.count, span).astype(self.waiting[x])
             if x in parked
             else self.operand(chain, i, rows, channels)
             for i, (name, x) in enumerate(zip(chain.names, chain.reads, strict=True))
