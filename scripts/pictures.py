@@ -20,6 +20,7 @@ PLANS = {
     "nasnet": "plan zoo:nasnetalarge --budget MR",
     "squeezenet": "fuse zoo:squeezenet1_0 --chip optimus",
     "psram": "plan zoo:squeezenet1_0 --chip esp32-s3",
+    "vit": "plan zoo:vit_b_16 --fuse --budget 512KiB",
     "inception": "branches zoo:inception_v3 --chip exynos-npu",
 }
 """What the pictures are of: onchip's command, by the name of the plan below."""
@@ -32,6 +33,7 @@ PICTURES = {
     "fusion.png": "squeezenet --readme",
     "fusion-dark.png": "squeezenet --readme --dark",
     "memories.png": "psram --map --width 1300 --height 760",
+    "nest.png": "vit --nest 2 --width 1200",
     "modules.png": "inception --readme",
     "modules-dark.png": "inception --readme --dark",
     "module-overview.png": "inception --figure overview",

@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("--map", action="store_true", help="the memory map and its legend only")
     parser.add_argument("--graph", action="store_true", help="the graph of groups and its legend only")
     parser.add_argument("--group", type=int, metavar="N", help="with the N-th group opened")
+    parser.add_argument("--nest", type=int, metavar="N", help="the loops of the N-th group only")
     parser.add_argument(
         "--figure",
         choices=["drawing", "overview", "regions", "required", "moved"],
@@ -86,6 +87,15 @@ def main() -> None:
                 )
                 bottom = legend[1] + legend[3]
                 clip = (frame[0] - 8, frame[1] - 6, frame[2] + 16, bottom - frame[1] + 14)
+            if given.nest is not None:
+                browser.evaluate(f"document.querySelectorAll('[data-unit]')[{given.nest}].click()")
+                browser.settle()
+                x, y, width, height = browser.evaluate(
+                    "(({x, y, width, bottom}, end) => [x + scrollX, y + scrollY, width, end.bottom - y])("
+                    "document.querySelector('#group .nest').getBoundingClientRect(),"
+                    " document.querySelector('#group .n-key').getBoundingClientRect())"
+                )
+                clip = (x - 8, y - 6, width + 16, height + 14)
             if given.module is not None:
                 names = [section.name for section in plan.sections]
                 button = f"#choose [data-module='{names.index(given.module)}']"

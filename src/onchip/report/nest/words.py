@@ -63,9 +63,10 @@ def slice_words(leaf: ShownLeaf) -> str:
     return ", ".join(f"{word} {size:,} by {tile:,}" for word, size, tile in leaf.slices)
 
 
-def sides_words(sides: Sequence[int]) -> str:
-    """Return `197 x 64`, without sides of one index."""
-    return f" {TIMES} ".join(f"{n:,}" for n in sides if n > 1) or "1"
+def sides_words(sides: Sequence[int], whole: Sequence[int]) -> str:
+    """Return `197 x 64`, the sides of a buffer or a part of it, but those of one index as a whole."""
+    shown = (f"{n:,}" for n, all_of_it in zip(sides, whole, strict=True) if all_of_it > 1)
+    return f" {TIMES} ".join(shown) or "1"
 
 
 def times_words(buffer: ShownBuffer) -> str:
