@@ -26,7 +26,8 @@ def banded_network(random: Random) -> Network:
         names = [random.choice([*shapes][-2:])]
         if random.random() < 0.35:
             names += [t for t in [random.choice([*shapes])] if t not in names]
-        windows = [_window(random, n) for n in shapes[names[0]][: len(sizes)]]
+        plain = random.random() < 0.25  # element-wise
+        windows = [(Side(n, 0), n) if plain else _window(random, n) for n in shapes[names[0]][: len(sizes)]]
         rows = [size for _, size in windows]
         sums = (deep,) if deep and random.random() < 0.5 else ()
         output = (*rows, *((deep,) if deep else ()))
@@ -34,7 +35,7 @@ def banded_network(random: Random) -> Network:
         for n, name in enumerate(names):
             sides = []
             for axis, size in enumerate(shapes[name][: len(sizes)]):
-                exact = size == rows[axis] and random.random() < (0.7 if n else 0.3)
+                exact = size == rows[axis] and (plain or random.random() < (0.7 if n else 0.3))
                 side = windows[axis][0] if not n else window_over(random, size, rows[axis])
                 sides.append(Side(size, axis) if exact else Side(size, axis, *side.numbers[2:]))
             if deep:

@@ -343,7 +343,8 @@ class Grower:
                 if self.axes.buffers[u.buffer].maker is not None
                 and (self.readers(u.buffer) == 1 or random.random() < 0.05)
                 and self.axes.buffers[u.buffer].sides == self.axes.buffers[cut.writes.buffer].sides
-                and all(a in (b, ALL) for a, b in zip(u.axes, cut.writes.axes, strict=True))
+                and all(a in (b, ALL) for a, b in zip(along(u), cut.writes.axes, strict=True))
+                and (not any(u.slides) or random.random() < 0.05)
             ]
             over = random.choice(fit) if fit else None
         return Leaf(cut.name, slices, over)
