@@ -24,7 +24,7 @@ def banded_network(random: Random) -> Network:
     specs: list[OperatorSpec] = []
     for v in range(random.randint(2, 5 if flat else 3)):
         names = [random.choice([*shapes][-2:])]
-        if random.random() < 0.35:
+        if random.random() < 0.45:
             names += [t for t in [random.choice([*shapes])] if t not in names]
         plain = random.random() < 0.25  # element-wise
         windows = [(Side(n, 0), n) if plain else _window(random, n) for n in shapes[names[0]][: len(sizes)]]
@@ -63,7 +63,7 @@ def _window(random: Random, size: int) -> tuple[Side, int]:
     stride, per, span = random.choice(
         ((1, 1, 3), (1, 1, 3), (1, 1, 2), (2, 1, 3), (2, 1, 2), (1, 2, 1), (1, 1, 5), (3, 1, 2))
     )
-    before = random.choice((0, 1, span // 2, span - 1))
+    before = random.choice((0, 1, span // 2, span // 2, span - 1, 4))
     made = ((size + before + random.choice((0, before)) - span) * per + per - 1) // stride + 1
     return Side(size, 0, stride, before, span, per), max(2, min(made, 9))
 

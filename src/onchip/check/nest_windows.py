@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
-from math import gcd, lcm
+from math import lcm
 from typing import NoReturn
 
 from onchip.check.nest_homes import Home
@@ -271,8 +271,7 @@ class _Loop:
                     elif part[other] != part[one] * step:
                         self.refuse("whose strides do not agree")
             seen.update(part)
-            least = gcd(*(int(scale * whole) for scale in part.values()))
-            yield {one: int(scale * whole) // least for one, scale in part.items()}
+            yield {one: int(scale * whole) for one, scale in part.items()}
 
     def steps(self) -> tuple[int, dict[int, int]]:
         """Return the number of turns, and the indices that a turn goes on by driver."""
