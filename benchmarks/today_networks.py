@@ -1,6 +1,6 @@
 """Networks of today through three exporters and onnxruntime's tools: what is read, planned, fused, executed.
 
-    python benchmarks/today_networks.py FOLDER [--forms script dynamo ...] [--only TEXT] [--seconds 20]
+    python benchmarks/today_networks.py FOLDER [--forms script dynamo ...] [--only TEXT] [--seconds 8]
 
 Needs torch, onnx, onnxscript and onnxruntime. Files are written into FOLDER and kept; so are the answers, a
 line of JSON each in FOLDER/answers.jsonl, so that a run goes on where the last one ended. Prints the tables
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--forms", nargs="*", default=FORMS)
     parser.add_argument("--only", default="")
-    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--again", action="store_true", help="ask again where an answer is kept")
     asked = parser.parse_args()
     kept = asked.folder / "answers.jsonl"
@@ -77,7 +77,8 @@ def shown(case: dict[str, Any]) -> str:
     words = [f"{case['tiled']}/{case['operators']}"]
     for budget in BUDGETS:
         found = case[budget]
-        how = found.get("refused", "LONG" if "long" in found else "executed")
+        done = (word for word in ("checked", "executed", "long") if word in found)
+        how = found.get("refused") or " ".join(done)
         words.append(f"{budget}: {found.get('several')} groups of {found.get('fused')}, {how}")
     if case["untiled"]:
         words.append("untiled " + ", ".join(case["untiled"])[:300])

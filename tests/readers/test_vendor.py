@@ -10,7 +10,7 @@ import onnx
 import onnx.parser
 import pytest
 from onnx import numpy_helper
-from stepwise import differing
+from stepwise import differing, random_inputs, whole
 
 import onchip
 from onchip.base.errors import Infeasible, InputError, ModelError
@@ -163,6 +163,31 @@ def test_every_operator_that_is_read_has_a_rule() -> None:
     for domain, op in VENDOR_OPERATORS:
         assert (domain, op) in _PLAIN or has_rule(op), op
     assert {key for key in _PLAIN if key[0] == VENDOR} <= VENDOR_OPERATORS
+
+
+@pytest.mark.parametrize(
+    "name", ["attention", "concat", "gelus", "heads", "leaky", "narrow", "pools", "rms", "simplified", "skip"]
+)
+def test_images_stay_apart_at_a_batch(tmp_path: Path, name: str) -> None:
+    """What two images together give is what each gives alone."""
+    path = path_of(name, tmp_path)
+    one, two = load(path), load(path, ReadOptions(batch=2))
+    feeds = random_inputs(two, 7)
+    together = whole(two, feeds)
+    for i in range(2):
+        alone = whole(one, {key: value[i : i + 1] for key, value in feeds.items()})
+        for tensor in (t for t in one.network.tensors if t.id in one.network.outputs):
+            found, expected = together[tensor.name][i], alone[tensor.name][0]
+            np.testing.assert_allclose(found.astype(float), expected.astype(float), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["rotary", "grouped", "dynamic"])
+def test_operands_with_a_row_for_each_image_are_not_read_at_a_batch(tmp_path: Path, name: str) -> None:
+    """A constant position or length belongs to one image; a range of all elements mixes them."""
+    with pytest.raises(
+        ModelError, match=r"is not known to keep images apart|makes .* of 2 images|first axis"
+    ):
+        load(path_of(name, tmp_path), ReadOptions(batch=2))
 
 
 HOSTILE = {

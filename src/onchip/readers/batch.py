@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from onchip.base.errors import ModelError, UsageError
 from onchip.readers.constants import Constants
 from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.plain import plain_of
 from onchip.readers.shapes import infer, node_types
-from onchip.readers.traits import is_elementwise
+from onchip.readers.traits import VENDOR, is_elementwise
 
 __all__ = ["at_one_image", "infer_at_batch"]
 
@@ -44,6 +45,20 @@ _ANY = frozenset({
     "ReduceSum", "ReduceSumSquare", "Squeeze", "TopK", "Transpose", "Unsqueeze",
 })  # fmt: skip
 """Operators for which the shapes suffice: had they mixed images, no axis would be N times as long."""
+
+_VENDORS: dict[str, frozenset[int]] = {
+    "Attention": frozenset({1, 2}),
+    "GroupQueryAttention": frozenset({6, 7, 8}),
+    "MatMulNBits": frozenset(range(1, 6)),
+    "MultiHeadAttention": frozenset({3}),
+    "QLinearAveragePool": frozenset(range(1, 5)),
+    "QLinearGlobalAveragePool": frozenset(range(1, 5)),
+    "RotaryEmbedding": frozenset({2, 3}),
+}
+"""onnxruntime's operators whose axis 0 is the images, and their operands that may be constants: others
+have a row for each image."""
+
+_VENDORS_BY_ROWS = frozenset({"SkipLayerNormalization", "SkipSimplifiedLayerNormalization"})
 
 
 def infer_at_batch(
@@ -178,8 +193,9 @@ class _Proof:
     def _keeps_apart(self, node: Node, given: list[str], made: list[str]) -> bool:
         axis, shape = self.axis, self.graph.shape
         before, after = given[0], made[0]
+        node = plain_of(node)
         if node.domain:
-            return False
+            return node.domain == VENDOR and self._vendors_keeps_apart(node, given, made)
         if node.op in _IMAGES_FIRST:
             mixes = node.op == "Gemm" and node.integer("transA", 0)
             mixes = mixes or (node.op == "BatchNormalization" and node.integer("training_mode", 0))
@@ -201,6 +217,16 @@ class _Proof:
         if node.op in ("Cast", "CastLike"):
             return True
         return node.op in _ANY
+
+    def _vendors_keeps_apart(self, node: Node, given: list[str], made: list[str]) -> bool:
+        axis, shape = self.axis, self.graph.shape
+        if node.op in _VENDORS:
+            fixed = {i for i, name in enumerate(node.inputs) if name and name not in axis}
+            return fixed <= _VENDORS[node.op] and all(axis[name] == 0 for name in (*given, *made))
+        if node.op in _VENDORS_BY_ROWS:
+            places = {axis[name] - len(shape[name]) for name in (*given, *made)}
+            return len(places) == 1 and places != {-1}
+        return node.op == "FusedMatMul"
 
     def _axis_of(self, node: Node, name: str, default: int) -> int:
         return node.integer("axis", default) % len(self.graph.shape[name])
