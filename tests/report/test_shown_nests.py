@@ -11,7 +11,7 @@ from nest_shown_plans import layers, products_plan, windows_plan
 
 from onchip.check import layout_of
 from onchip.planners.fused_group import TIMES
-from onchip.plans import Leaf, Loop, Nest, Plan
+from onchip.plans import Leaf, Loop, Nest, PinnedWeights, Plan
 from onchip.report import data, html, summary, timeline
 from onchip.report.bounds import bounds_of
 from onchip.report.grid import printed
@@ -103,8 +103,17 @@ def test_three_figures_place_a_plan() -> None:
     assert "least of the stated space: not known" in text
     assert re.search(r"\b80 +80 B +what every schedule moves", text)
     assert "Every schedule moves" in html(plan)
+    pinned = replace(plan, pins=(PinnedWeights("up", 100),))
+    assert bounds_of(pinned).every == 32 + 24
     best = replace(plan, result=replace(plan.result, dram_lower_bound_bytes=100))
     assert bounds_of(best).space == 100
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_the_terminal_lists_nests_within_its_width(width: int) -> None:
+    lines = printed(summary(layers(3)), width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert any("hidden features" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -454,5 +454,10 @@ class Plan:
 
     @property
     def limit_bytes(self) -> int:
-        """The bytes that every plan of this network moves from and to DRAM: inputs, outputs, weights once."""
-        return self.result.compulsory_bytes + sum(op.weight_bytes for op in self.network.operators)
+        """The bytes that every plan of this network moves from and to DRAM: inputs, outputs, weights once.
+
+        Weights that the plan pins on chip are not fetched, and do not count.
+        """
+        pinned = {pin.operator for pin in self.pins if isinstance(pin, PinnedWeights)}
+        weights = (op.weight_bytes for op in self.network.operators if op.name not in pinned)
+        return self.result.compulsory_bytes + sum(weights)

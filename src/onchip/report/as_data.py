@@ -28,8 +28,8 @@ def data(plan: Plan) -> dict[str, Any]:
         "budget_bytes": plan.budget,
         "status": plan.result.status,
         "space": plan.result.space,
-        "every_schedule_bytes": found.every,
-        "space_bytes": found.space,
+        "compulsory_limit_bytes": found.every,
+        "dram_bound_bytes": found.space,
         "dram_bytes": found.plan,
         "nests": [
             {"group": name, "equal_to": first[name], **nest_data(nest)} for name, nest in nests.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onchip.check.claims.standing import standing
-from onchip.plans import PinnedWeights, Plan
+from onchip.plans import Plan
 from onchip.report import findings
 
 __all__ = ["Bounds", "bound_rows", "bounds_of"]
@@ -27,10 +27,7 @@ class Bounds:
 
 def bounds_of(plan: Plan) -> Bounds:
     """Return the three figures of a plan."""
-    r = plan.result
-    pinned = {pin.operator for pin in plan.pins if isinstance(pin, PinnedWeights)}
-    once = sum(op.weight_bytes for op in plan.network.operators if op.name not in pinned)
-    return Bounds(r.compulsory_bytes + min(once, r.weight_bytes), _space(plan), r.dram_bytes)
+    return Bounds(plan.limit_bytes, _space(plan), plan.result.dram_bytes)
 
 
 def _space(plan: Plan) -> int | None:

@@ -196,9 +196,11 @@ def _sentence(made: Fused) -> str:
         f"{len(made.network.operators):,} operators in {len(groups):,} groups, {fused:,} of them fused;"
         f" {made.dram_words:,} words of {made.network.element} ({short_size(made.dram_bytes)}) cross to DRAM"
     )
+    limit = None if made.plan is None else -(-made.plan.limit_bytes // made.element_bytes)
+    least = "" if limit is None else f" Every schedule moves {limit:,}."
     if made.status == "optimal":
-        return f"{text}, and no partition of its space needs fewer."
-    return f"{text}; no partition of its space needs fewer than {made.data()['lower_bound_words']:,}."
+        return f"{text}, and no partition of its space needs fewer.{least}"
+    return f"{text}; no partition of its space needs fewer than {made.data()['lower_bound_words']:,}.{least}"
 
 
 def _against(made: Fused) -> RenderableType:
