@@ -55,7 +55,11 @@ class Summary:
             *((("Memories", self.memories()),) if self.plan.chip.memories else ()),
             *((("Time", self.times()),) if self.plan.timing else ()),
             *((("Groups", self.groups(width)),) if self.grouped else ()),
-            *((("Nests", nest_table(nests)),) if (nests := shown_nests(self.plan, self.timeline)) else ()),
+            *(
+                (("Nests", nest_table(nests, width - 2)),)
+                if (nests := shown_nests(self.plan, self.timeline))
+                else ()
+            ),
             *((("Modules", self.modules(width)),) if any(s.merge for s in self.plan.sections) else ()),
             (self.peak_heading(width), self.peak(width)),
             *((("Spilled and reloaded", self.spills(width)),) if self.absences else ()),

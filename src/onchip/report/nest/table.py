@@ -18,10 +18,11 @@ MOST_ROWS = 24
 MOST_NAMED = 3
 """The most buffers of one kind named in a row; the others are counted."""
 
-NAME = 22
+NAME, SHORT = 22, 15
+"""The most characters of a name, from 100 columns up and below."""
 
 
-def nest_table(nests: Mapping[str, ShownNest]) -> Grid:
+def nest_table(nests: Mapping[str, ShownNest], width: int) -> Grid:
     """Return a row for every different nest: its loops, what stays on chip, what crosses and how often."""
     equal = equal_nests(nests)
     listed = list(equal)
@@ -33,7 +34,7 @@ def nest_table(nests: Mapping[str, ShownNest]) -> Grid:
     )
     for name in listed:
         nest, count = nests[name], len(equal[name])
-        shown = names_shown(nest)
+        shown = [shorten(one, NAME if width >= 100 else SHORT) for one in names_shown(nest)]
         group = shorten(visible(name), 14) + (f" {TIMES}{count}" if count > 1 else "")
         grid.add_row(group, _loops(nest, shown), _stays(nest, shown), _crosses(nest, shown))
     if left := len(equal) - len(listed):
@@ -60,10 +61,10 @@ def _inside(loop: ShownLoop) -> list[ShownLoop | ShownLeaf]:
 def _stays(nest: ShownNest, names: Sequence[str]) -> str:
     """Return what is made and read inside alone, the largest first, then what is whole."""
     inside = sorted((b for b in nest.all_buffers() if b.role == "inside"), key=lambda b: -b.bytes)
-    lines = [f"{_name(names, b.name)} {_part(b)}" for b in inside[:MOST_NAMED]]
+    lines = [f"{names[b.name]} {_part(b)}" for b in inside[:MOST_NAMED]]
     lines += _more(len(inside), lines)
     if nest.whole:
-        whole = [_name(names, w.name) for w in nest.whole[:MOST_NAMED]]
+        whole = [names[w.name] for w in nest.whole[:MOST_NAMED]]
         lines.append("whole: " + ", ".join(whole + _more(len(nest.whole), whole)))
     return "\n".join(lines) or "nothing"
 
@@ -78,14 +79,14 @@ def _crosses(nest: ShownNest, names: Sequence[str]) -> str:
     crossing = [b for b in nest.all_buffers() if b.crosses]
     often = sorted((b for b in crossing if b.crosses > b.size), key=lambda b: -b.crosses)
     lines = [
-        f"{_name(names, b.name)} {short_size(b.size)} {times_words(b)} = {short_size(b.crosses)}"
+        f"{names[b.name]} {short_size(b.size)} {times_words(b)} = {short_size(b.crosses)}"
         for b in often[:MOST_NAMED]
     ]
     lines += _more(len(often), lines)
     if once := [b for b in crossing if b.crosses <= b.size]:
         moved = short_size(sum(b.crosses for b in once))
         weights = sum(b.role == "weights" for b in once)
-        others = [_name(names, b.name) for b in once if b.role != "weights"]
+        others = [names[b.name] for b in once if b.role != "weights"]
         parts = [f"{weights:,} weight{'s' * (weights != 1)}"] if weights else []
         parts += others[:MOST_NAMED] + _more(len(others), others[:MOST_NAMED])
         lines.append(f"once: {', '.join(parts)}, {moved}")
@@ -94,7 +95,3 @@ def _crosses(nest: ShownNest, names: Sequence[str]) -> str:
 
 def _more(count: int, shown: Sequence[str]) -> list[str]:
     return [f"{count - len(shown):,} more"] if count > len(shown) else []
-
-
-def _name(names: Sequence[str], name: int) -> str:
-    return shorten(names[name], NAME)
