@@ -108,6 +108,13 @@ class Life:
             found = np.where(missing, found.dtype.type(poison_of((), found.dtype)), found)
         return found
 
+    def there(self, box: Sequence[Span]) -> Array:
+        """Return a box as it is. Raises `Mismatch` unless all of its elements are finished."""
+        at = self.at(box, "slices")
+        if self.states is not None and (self.states[at] != FINAL).any():
+            raise Mismatch(f"{self.name}: not all of it is made")
+        return self.data[at]
+
     def sum(self, box: Sequence[Span], user: str) -> Array:
         """Return a box of sums that are not complete. Raises `Mismatch` if some are not there."""
         at = self.at(box, user)

@@ -26,7 +26,7 @@ from onchip.run.tiled.nests.forms import (
 from onchip.run.tiled.nests.large_nodes import LARGE, Rule
 from onchip.run.tiled.nests.products import convolution, gemm, matmul
 from onchip.run.tiled.nests.quantised_nodes import QUANTISED
-from onchip.run.tiled.nests.window_nodes import joined_along, pad, pool, resize, transposed
+from onchip.run.tiled.nests.window_nodes import join, pad, pool, resize, transposed
 
 if TYPE_CHECKING:
     import onnx
@@ -153,9 +153,7 @@ def _gather(boxed: Boxed, node: onnx.NodeProto) -> None:
 
 
 def _concat(boxed: Boxed, node: onnx.NodeProto) -> None:
-    names, axis, joined = joined_along(boxed, node.input, boxed.number(node, "axis", 0))
-    form = boxed.form(names[0])
-    boxed.keep(node, (*form[:axis], joined, *form[axis + 1 :]), dict(enumerate(names)))
+    join(boxed, node, range(len(node.input)), boxed.number(node, "axis", 0))
 
 
 def _deeper(boxed: Boxed, node: onnx.NodeProto) -> None:

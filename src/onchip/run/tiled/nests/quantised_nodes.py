@@ -15,7 +15,7 @@ from onchip.run.tiled.nests.boxed import Boxed
 from onchip.run.tiled.nests.forms import Dim, Form, NotCompact, size_of
 from onchip.run.tiled.nests.large_nodes import Rule
 from onchip.run.tiled.nests.products import in_groups, inner
-from onchip.run.tiled.nests.window_nodes import joined_along, padding, pool, sliding, spatial
+from onchip.run.tiled.nests.window_nodes import join, padding, pool, sliding, spatial
 
 if TYPE_CHECKING:
     import onnx
@@ -194,12 +194,7 @@ def _softmax(boxed: Boxed, node: onnx.NodeProto) -> None:
 
 def _concat(boxed: Boxed, node: onnx.NodeProto) -> None:
     """QLinearConcat: the result's scale and zero, then each operand with its own."""
-    places = range(2, len(node.input), 3)
-    names, axis, joined = joined_along(
-        boxed, [node.input[at] for at in places], boxed.number(node, "axis", 0)
-    )
-    form = boxed.form(names[0])
-    boxed.keep(node, (*form[:axis], joined, *form[axis + 1 :]), dict(zip(places, names, strict=True)))
+    join(boxed, node, range(2, len(node.input), 3), boxed.number(node, "axis", 0))
 
 
 def _everywhere(boxed: Boxed, node: onnx.NodeProto) -> None:

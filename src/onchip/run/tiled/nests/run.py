@@ -15,6 +15,7 @@ from onchip.plans.nest import Nest
 from onchip.run.arena import Claim
 from onchip.run.state import State
 from onchip.run.tiled.group import Executed
+from onchip.run.tiled.nests.ahead import LEAST_SLICES, Ahead
 from onchip.run.tiled.nests.dram import Dram
 from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
 from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Source
@@ -79,6 +80,7 @@ class NestRun:
         self.values = {b: np.zeros(buffers[b].sides, self._dtype(b)) for b in self.inner}
         self.there = {b: np.zeros(buffers[b].sides, np.bool_) for b in self.inner}
         self.made = self.again = 0
+        self.ahead: Ahead | None = None
 
     # -- before the first turn -------------------------------------------------------------------------------
 
@@ -221,11 +223,46 @@ class NestRun:
             if isinstance(item, Turns):
                 self.loop(item)
             elif isinstance(item, Level):
-                self.level(item)
+                self.leaf(item)
             else:
                 self.compute(item)
             for home in end:
                 self.finish(home)
+
+    def leaf(self, level: Level) -> None:
+        """Run an operator, slice by slice."""
+        [o] = level.inside[0]
+        slices = 1
+        for axis, tile in self.tree.slices[o].slices:
+            low, high = self.spans[o][axis]
+            slices *= -(-(high - low) // tile)
+        self.ahead = self._ahead(o) if slices >= LEAST_SLICES and not self.kernels[o].sums else None
+        self.level(level)
+        self.ahead = None
+
+    def _ahead(self, o: int) -> Ahead | None:
+        """Return the result of all of a leaf's slices, None if an operand is not there as a whole."""
+        cut, spans = self.axes.operators[o], self.spans[o]
+        operands: dict[int, tuple[list[Span], Array]] = {}
+        split = self.tree.computes[o].cut
+
+        def read(i: int) -> Array:
+            use = cut.uses[i]
+            box = box_of(use, self.axes.buffers[use.buffer].sides, spans, split)
+            life = self.lives.get((self.home.get((o, i)), use.buffer))
+            if life is None:
+                value = self.dram.sources[use.buffer][tuple(slice(*span) for span in box)]
+            else:
+                value = life.there(box)
+            operands[i] = box, value.copy()
+            return operands[i][1]
+
+        try:
+            result = self.kernels[o].part(read, spans, first=True)
+        except (InputError, KeyError, Mismatch):
+            return None
+        use = cut.writes
+        return Ahead(operands, box_of(use, self.axes.buffers[use.buffer].sides, spans, split), result)
 
     def loop(self, turns: Turns) -> None:
         """Run all turns of a loop."""
@@ -265,7 +302,11 @@ class NestRun:
 
         life, box = self.used(o, len(cut.uses) - 1)
         if not kernel.sums:
-            value = kernel.part(read, spans, first=True)
+            found = None
+            if self.ahead is not None:
+                boxes = {i: self.used(o, i) for i in self.ahead.operands}
+                found = self.ahead.part({i: (b, x.read(b, cut.name)) for i, (x, b) in boxes.items()}, box)
+            value = kernel.part(read, spans, first=True) if found is None else found
         else:
             sums = [(spans[axis], cut.axes[axis]) for axis in cut.sums]
             first = all(span[0] == 0 for span, _ in sums)

@@ -33,7 +33,7 @@ from onchip.run.tiled.nests.forms import (
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["joined_along", "pad", "padding", "pool", "resize", "sliding", "spatial", "transposed"]
+__all__ = ["join", "pad", "padding", "pool", "resize", "sliding", "spatial", "transposed"]
 
 Spans = Sequence[Span]
 
@@ -176,8 +176,11 @@ def _moved(dim: Dim, size: int, made: int, before: int) -> Slid:
     return Slid((Atom(atom.axis, made),), missing)
 
 
-def joined_along(boxed: Boxed, operands: Sequence[str], axis: int) -> tuple[list[str], int, Dim]:
-    """Return the operands of a concat cut alike, the dimension that they are joined along, and its form."""
+def join(boxed: Boxed, node: onnx.NodeProto, places: Sequence[int], axis: int) -> None:
+    """Join operands, the inputs at some places; where a box has parts of them, it takes its own."""
+    import onnx
+
+    operands = [node.input[at] for at in places]
     forms = [boxed.form(name) for name in operands]
     axis %= len(forms[0])
     wanted: dict[int, Dim] = {}
@@ -186,30 +189,59 @@ def joined_along(boxed: Boxed, operands: Sequence[str], axis: int) -> tuple[list
             dims = [form[at] for form in forms]
             wanted[at] = next(filter(is_cut, dims), dims[0])
     names = [boxed.fitted(name, wanted) for name in operands]
-    joined = _concat_along([form[axis] for form in forms])
-    if joined is None:
+    form = boxed.form(names[0])
+    joined = tidy([Atom(FULL, sum(size_of(form[axis]) for form in forms))])
+    made = (*form[:axis], joined, *form[axis + 1 :])
+    changed = dict(zip(places, names, strict=True))
+    if not any(_slides(form[axis]) for form in forms):
         for name in names:
             boxed.whole(name, [axis])
-        joined = tidy([Atom(FULL, sum(size_of(form[axis]) for form in forms))])
-    return names, axis, joined
+        boxed.keep(node, made, changed)
+        return
+    inner = onnx.NodeProto()
+    inner.CopyFrom(node)
+    inner.output[0] = f"{node.output[0]}@all"
+    boxed.keep(inner, made, changed)
+    _take(boxed, names, axis, inner.output[0], node.output[0])
 
 
-def _concat_along(dims: Sequence[Dim]) -> Dim | None:
-    """Return the joined dimension of parts that a box cuts, each where it begins; None if it does not."""
-    before, total = 0, sum(map(size_of, dims))
-    axes = set()
+def _take(boxed: Boxed, operands: Sequence[str], axis: int, made: str, output: str) -> None:
+    """Take the box's own positions of a concat of which windows cut operands."""
+    dims, before, atoms = [boxed.form(name)[axis] for name in operands], 0, list[Atom]()
+    axes = {dim[0].axis for dim in dims if _slides(dim)}
+    if len(axes) != 1:
+        raise NotCompact("its operands are cut along several axes")
+    [along] = axes
     for dim in dims:
-        atom = dim[0] if len(dim) == 1 else Atom(FULL, 1)
-        if atom.window is None or atom.count < atom.size or atom.window != _part(atom, before):
-            return None
-        axes.add(atom.axis)
-        before += atom.size
-    return (Atom(axes.pop(), total),) if len(axes) == 1 else None
+        size = size_of(dim)
+        atom = dim[0] if _slides(dim) else Atom(FULL, size)
+        if not is_whole(dim) and (
+            atom.window != Side(size, along, before=before) or (atom.first, atom.count) != (0, size)
+        ):
+            raise NotCompact("its operands are cut otherwise than its result")
+        atoms.append(atom)
+        before += size
+
+    def places(spans: Spans) -> Any:
+        low, high = spans[along]
+        found, base, first = [], 0, 0
+        for atom in atoms:
+            here = range_of(atom, spans) if atom.axis >= 0 else (0, atom.size)
+            a, b = max(low, first), min(high, first + atom.size)
+            found.append(np.arange(a, b) - first - here[0] + base)
+            base, first = base + here[1] - here[0], first + atom.size
+        return np.concatenate(found).astype(np.int64)
+
+    index = f"{output}@places"
+    boxed.fed[index] = places
+    form = boxed.form(made)
+    boxed.emit(
+        "Gather", [made, index], output, (*form[:axis], (Atom(along, before),), *form[axis + 1 :]), axis=axis
+    )
 
 
-def _part(atom: Atom, before: int) -> Side:
-    assert atom.window is not None
-    return Side(atom.window.size, atom.window.axis, before=before)
+def _slides(dim: Dim) -> bool:
+    return len(dim) == 1 and dim[0].window is not None
 
 
 def expanded(
