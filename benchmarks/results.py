@@ -122,7 +122,7 @@ RESULTS = (
             "branches_growth.py --into docs/branches-figures.md",
         ),
     ),
-    Result("peers.md", ("peers/addresses.py",), needs="the peers' own programs"),
+    Result("peers.md", ("peers/addresses.py", "peers/nests.py"), needs="the peers' own programs"),
     Result(
         "packing.md", ("packing_fixtures.py", "packing_tilings.py --side 100"), needs="minimalloc's instances"
     ),
