@@ -14,7 +14,9 @@ from test_page import Page
 from onchip.network import Network, OperatorSpec, Reach, Side
 from onchip.planners.fused_group import TIMES
 from onchip.plans import Leaf, Loop, Nest, Plan
+from onchip.plans.nest import MOST_DEEP
 from onchip.report import html
+from onchip.report.nest.drawing import MOST_RAILS
 from strategies import hostile_names
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -64,7 +66,8 @@ def test_what_is_whole_stands_beside_the_scratch() -> None:
 def test_rings_and_windows_are_named() -> None:
     found = rows(windows_plan(("h",)))
     assert any("windows slide" in text for kind, text in found if kind == "loop")
-    assert any("h ring" in text for kind, text in found if kind == "buffer")
+    (ring,) = (text for kind, text in found if kind == "buffer" and text.startswith("h ring"))
+    assert "stays, from turn to turn" in ring
     assert any("makes 1.38" in text for kind, text in rows(windows_plan()) if kind == "leaf")
 
 
@@ -114,6 +117,15 @@ def test_a_nest_of_many_buffers_has_a_row_for_each() -> None:
     (loop,) = (text for kind, text in found if kind == "loop")
     assert "for rows 64 in 16 turns of 4" in loop
     assert len(loop) < 100  # the axes of so many operators are not all named
+
+
+def test_the_deepest_nest_says_how_deep_its_loops_are() -> None:
+    body: tuple[Leaf | Loop, ...] = (Leaf("up"), Leaf("down"))
+    for _ in range(MOST_DEEP):
+        body = (Loop((("up", 0), ("down", 0)), 1, body),)
+    source = html(products_plan(Nest(body)))
+    assert f"{MOST_DEEP} deep" in source
+    assert max(line.count('class="n-rail') for line in source.splitlines()) == MOST_RAILS
 
 
 @pytest.mark.slow

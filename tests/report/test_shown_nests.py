@@ -7,15 +7,18 @@ import re
 from dataclasses import replace
 
 import pytest
+from fused_plans import diamond
 from nest_shown_plans import layers, products_plan, windows_plan
 
 from onchip.check import layout_of
+from onchip.network.axes import axes_of
 from onchip.planners.fused_group import TIMES
 from onchip.plans import Leaf, Loop, Nest, PinnedWeights, Plan
 from onchip.report import data, html, summary, timeline
 from onchip.report.bounds import bounds_of
 from onchip.report.grid import printed
 from onchip.report.nest import ShownLoop, ShownNest, shown_nests
+from onchip.report.nest.axis_names import AxisNames
 from onchip.report.nest.words import common_start, equal_nests
 
 
@@ -107,6 +110,16 @@ def test_three_figures_place_a_plan() -> None:
     assert bounds_of(pinned).every == 32 + 24
     best = replace(plan, result=replace(plan.result, dram_lower_bound_bytes=100))
     assert bounds_of(best).space == 100
+
+
+def test_axes_of_maps_go_by_their_sides() -> None:
+    network = diamond()
+    axes = axes_of(network, [0, 1])
+    assert not isinstance(axes, str)
+    names = AxisNames(network, axes)
+    assert [names.of(0, axis) for axis in range(5)] == ["", "channels", "rows", "columns", "input channels"]
+    assert names.loop([(0, 3), (1, 3)]) == "columns"
+    assert names.loop([(0, 1), (1, 1)]) == "channels"
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])

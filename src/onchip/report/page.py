@@ -18,7 +18,7 @@ from onchip.report.bounds import bounds_of
 from onchip.report.graph import picture
 from onchip.report.graph.units import units
 from onchip.report.nest import ShownNest, shown_nests
-from onchip.report.nest.drawing import page_nests, script_names
+from onchip.report.nest.drawing import MOST_RAILS, page_nests, script_names
 from onchip.report.shell import asset, embedded, hash_of, template, version
 from onchip.report.steps import Timeline, timeline
 from onchip.report.what_if import WhatIf
@@ -91,7 +91,7 @@ def html(plan: Plan, beyond: WhatIf | None = None) -> str:
 
 @cache
 def _template() -> jinja2.Template:
-    return template("page.html.j2", link=_link, by=TIMES)
+    return template("page.html.j2", link=_link, by=TIMES, most_rails=MOST_RAILS)
 
 
 def _link(tensor: int | None, name: str) -> Any:

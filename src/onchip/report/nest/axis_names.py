@@ -16,13 +16,14 @@ from onchip.planners.fused_group import TIMES
 
 __all__ = ["AxisNames"]
 
-TELLS = ("heads", "hidden features", "queries", "channels", "images", "features", "batch", "rows", "columns")
+TELLS = (
+    *("heads", "hidden features", "queries", "channels", "input channels", "images", "columns"),
+    *("features", "batch", "rows"),
+)
 """The words for axes, those that tell most of a loop first; any other comes behind them."""
 
-MAPS = {
-    "NCHW": ("images", "channels", "rows", "columns"),
-    "NHWC": ("images", "rows", "columns", "channels"),
-}
+WINDOWED = ("conv", "depthwise", "pool", "pad", "concat")
+"""The kinds of geometries whose outputs are maps."""
 
 
 class AxisNames:
@@ -65,10 +66,14 @@ class AxisNames:
         return axis in self.cuts[at].sums
 
     def _word(self, op: Operator, reach: Reach, axis: int) -> str:
-        if axis >= len(reach.output):
+        g, sides = op.geometry, len(reach.output)
+        if g is not None and g.kind in WINDOWED and len(g.output) == 4 <= sides:
+            deep = ["groups"] * (sides - 4) + ["channels"]
+            plane = ["rows", "columns"]
+            order = ["images", *deep, *plane] if g.layout == "NCHW" else ["images", *plane, *deep]
+            return "input channels" if axis >= sides else order[axis]
+        if axis >= sides:
             return "sum"
-        if op.geometry is not None and len(reach.output) == 4 and op.geometry.kind in ("conv", "pool"):
-            return MAPS.get(op.geometry.layout, ("",) * 4)[axis]
         if "Attention" in op.type and not reach.sums:
             return {0: "rows", len(reach.output) - 1: "features"}.get(axis, "heads")
         if not reach.sums:

@@ -19,13 +19,16 @@ from onchip.report.nest.shown import ShownBuffer, ShownLeaf, ShownLoop, ShownNes
 from onchip.report.nest.words import common_start, equal_nests, names_shown, sides_words, times_words
 from onchip.report.wording import short_size, visible
 
-__all__ = ["page_nests", "script_names"]
+__all__ = ["MOST_RAILS", "page_nests", "script_names"]
 
 WIDE = 1000.0
 """The units across a bar; the page stretches it."""
 
 MOST_TICKS = 40
 """The most turns that the strip of a loop marks one by one."""
+
+MOST_RAILS = 10
+"""The most bodies around a row that are drawn; deeper loops say how deep they are."""
 
 MOST_AXES = 4
 """The most operators named with the axis that a loop goes along."""
