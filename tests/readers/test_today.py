@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
-from build import save
+from build import read, rows, save
+from stepwise import differing
 
 import onchip
 from onchip.readers import load
@@ -99,3 +100,51 @@ def test_a_mask_waits_for_the_values_it_chooses(tmp_path: Path) -> None:
     path = save(model, tmp_path)
     for budget in (1 << 10, 1 << 12, 1 << 14):
         run(onchip.plan(path, budget=budget, fuse=True, dtype="int8"))
+
+
+SCALED = """(float[1,6,8] x) => (float[1,6,8] y)
+    <int64[4] cut = {1, 6, 2, 4}, int64[3] flat = {1, 6, 8}, float half = {0.7}> {
+    q = MatMul(x, w)
+    a = Reshape(q, cut)
+    b = Transpose<perm = [0, 2, 1, 3]>(a)
+    c = Mul(b, half)
+    k = MatMul(x, v)
+    d = Reshape(k, cut)
+    e = Transpose<perm = [0, 2, 3, 1]>(d)
+    f = Mul(half, e)
+    g = Neg(f)
+    s = MatMul(c, g)
+    p = Softmax<axis = -1>(s)
+    z = Reshape(x, cut)
+    o = Transpose<perm = [0, 2, 1, 3]>(z)
+    r = MatMul(p, o)
+    t = Transpose<perm = [0, 2, 1, 3]>(r)
+    y = Reshape(t, flat)
+}"""
+
+
+def test_scales_behind_transposes_are_parts_of_the_products(tmp_path: Path) -> None:
+    """Attention in parts whose queries and keys are scaled where they lie permuted: nothing is copied."""
+    source = read(with_weights(SCALED, w=(8, 8), v=(8, 8)), tmp_path)
+    assert [type_ for type_, *_ in rows(source)] == [
+        "MatMul+Mul", "MatMul+Mul+Neg", "MatMul", "Softmax", "MatMul", "Transpose",
+    ]  # fmt: skip
+    assert differing(source) == []
+    apart = read(with_weights(SCALED, w=(8, 8), v=(8, 8)), tmp_path, granularity="op")
+    assert "Mul" in [type_ for type_, *_ in rows(apart)]
+
+
+def test_what_others_read_keeps_its_place(tmp_path: Path) -> None:
+    """A scale stays behind a transpose that another operator reads, or of a part of a value."""
+    text = """(float[6,8] x) => (float[8,6] y, float[4,6] z) <float half = {0.5}, int64[2] each = {4, 4}> {
+    q = MatMul(x, w)
+    a = Transpose<perm = [1, 0]>(q)
+    b = Mul(a, half)
+    y = Add(a, b)
+    p, r = Split<axis = 1>(q, each)
+    c = Transpose<perm = [1, 0]>(p)
+    z = Mul(c, half)
+    }"""
+    source = read(with_weights(text, w=(8, 8)), tmp_path)
+    assert sum("Transpose" in type_ for type_, *_ in rows(source)) == 2
+    assert differing(source) == []

@@ -16,6 +16,7 @@ from onchip.readers.attention_parts import with_attention_parts
 from onchip.readers.batch import infer_at_batch
 from onchip.readers.caches import with_caches
 from onchip.readers.constants import Constants
+from onchip.readers.early import functions_first
 from onchip.readers.elements import BITS, NAMES, value_bytes
 from onchip.readers.macs import macs_of
 from onchip.readers.onnx_graph import Graph, Node, parse
@@ -69,6 +70,8 @@ def read_onnx(
     for node in graph.nodes:
         if node.op in CONVERSIONS and (reason := mismatch(graph, node)):  # those of weights, too
             raise graph.refuse(reason, node.label)
+    if options.granularity == "fused":
+        functions_first(graph, constants)
     computing = [n for n in graph.nodes if any(o and o not in constants for o in n.outputs)]
     for node in computing:
         spend(node.label)
