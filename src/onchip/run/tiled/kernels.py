@@ -177,8 +177,23 @@ class Kernels:
             if alone and operand.shape[1] == weight.shape[1]:
                 return _one_pixel(chain, operand, weight)
             return self.convolve(chain, operand, weight, missing)
-        product = _rows(chain, operand) @ weight.reshape(weight.shape[0], -1).T
-        return chain.view.to_map(product)
+        return chain.view.to_map(self._product(_rows(chain, operand), weight.reshape(weight.shape[0], -1).T))
+
+    def _product(self, left: Array, right: Array) -> Array:
+        """Return a product of matrices, on one thread: numpy's wait for each other where cores are busy."""
+        if left.dtype != right.dtype or left.dtype.kind != "f":
+            return left @ right
+        from onnx import helper
+
+        element = int(helper.np_dtype_to_tensor_dtype(left.dtype))
+        key = ("product", element)
+        if key not in self.sessions:
+            node = helper.make_node("MatMul", ["left", "right"], ["product"])
+            sides = {"left": (element, 2), "right": (element, 2)}
+            self.sessions[key] = self.engine.parts.session([node], sides, {"product": element}, {})
+        feeds = {"left": np.ascontiguousarray(left), "right": np.ascontiguousarray(right)}
+        found: Array = self.sessions[key].run(["product"], feeds)[0]
+        return found
 
     def closed(self, chain: Chain, total: Array, bias: Array | None) -> Array:
         """Return the head's result from the sum of all partial ones; `bias` has one value a channel."""
