@@ -483,7 +483,16 @@ class NestProblem:
         windows: int,
         rules: NestRules,
     ) -> None: ...
-    def best(self, *, whole: Sequence[int], room: int, below: int | None, limits: Limits) -> NestAnswer: ...
+    def best(
+        self,
+        *,
+        whole: Sequence[int],
+        room: int,
+        below: int | None,
+        most_shapes: int | None = None,
+        limits: Limits,
+    ) -> NestAnswer: ...
+    def least(self, *, whole: Sequence[int]) -> int: ...
 
 class PairRules:
     def __init__(self, *, dominance: bool, bounds: bool) -> None: ...

@@ -52,13 +52,22 @@ void bind(nb::module_& m) {
         .def(
             "best",
             [](Problem& self, const std::vector<Id>& whole, Bytes room, std::optional<Bytes> below,
-               const Wanted& wanted) {
+               std::optional<std::uint64_t> most_shapes, const Wanted& wanted) {
                 const Set set = set_of(whole, self.group().buffers.size());
                 Asked asked;
                 const Limits<Progress> limits = asked.limits<Progress>(wanted);
-                return asked.run([&] { return self.best(set, room, below.value_or(unlimited), limits); });
+                return asked.run([&] {
+                    return self.best(set, room, below.value_or(unlimited), limits, most_shapes.value_or(~std::uint64_t{0}));
+                });
             },
-            nb::kw_only(), nb::arg("whole"), nb::arg("room"), nb::arg("below").none(), nb::arg("limits"));
+            nb::kw_only(), nb::arg("whole"), nb::arg("room"), nb::arg("below").none(),
+            nb::arg("most_shapes").none() = nb::none(), nb::arg("limits"))
+        .def(
+            "least",
+            [](const Problem& self, const std::vector<Id>& whole) {
+                return self.least(set_of(whole, self.group().buffers.size()));
+            },
+            nb::kw_only(), nb::arg("whole"));
 }
 
 }  // namespace onchip::nests

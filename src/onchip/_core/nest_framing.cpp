@@ -26,8 +26,8 @@ bool place_windows(const Group& group, const Settings& settings, WindowTable& wi
 }
 
 Framing::Framing(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, Best& best,
-                 const std::function<bool()>& over)
-    : group_(group), settings_(settings), orders_(orders), shape_(shape), best_(best), over_(over) {
+                 std::uint64_t& looks, const std::function<bool()>& over)
+    : group_(group), settings_(settings), orders_(orders), shape_(shape), best_(best), looks_(looks), over_(over) {
     for (Id l = 0; l < shape.loops(); ++l)
         if (shape.slides(l)) {
             loops_.push_back(l);
@@ -84,6 +84,7 @@ void Framing::take(std::size_t decided) {
 
 bool Framing::may_beat(std::size_t decided, Set nothing) {
     take(decided);
+    ++looks_;
     if (!settings_.rules.bounds) return true;
     Homes homes(group_, settings_, orders_, shape_, &frame_);
     homes.weigh_nothing(nothing);

@@ -26,7 +26,7 @@ bool place_windows(const Group& group, const Settings& settings, WindowTable& wi
 class Framing {
   public:
     Framing(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, Best& best,
-            const std::function<bool()>& over);
+            std::uint64_t& looks, const std::function<bool()>& over);
 
     // Looks for less than the best so far.
     void search();
@@ -53,6 +53,7 @@ class Framing {
     Orders& orders_;
     const Shape& shape_;
     Best& best_;
+    std::uint64_t& looks_;  // tiles, and choices of rings, looked at
     const std::function<bool()>& over_;
     std::vector<Id> loops_;  // along which windows slide
     std::array<Set, deepest> forced_{};  // by loop: buffers that are made again in it in any case

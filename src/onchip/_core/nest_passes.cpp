@@ -141,7 +141,8 @@ void divisions(const Group& group, const Settings& settings, Orders& orders, con
         const Set nothing = shared(group, shape);
         if (shape.slides()) {
             const std::function<bool()> over = [] { return false; };
-            if (!Framing(group, settings, orders, shape, best, over).may_beat(nothing)) return;
+            std::uint64_t looks = 0;
+            if (!Framing(group, settings, orders, shape, best, looks, over).may_beat(nothing)) return;
         } else {
             Homes free(group, settings, orders, shape, nullptr);
             free.weigh_nothing(nothing);

@@ -13,9 +13,9 @@ namespace {
 class Search {
   public:
     Search(const Group& group, const Settings& settings, Orders& orders, WindowTable& windows, Bytes least, Best& best,
-           Clock<Progress>& clock, std::uint64_t& shapes)
+           Clock<Progress>& clock, std::uint64_t& shapes, std::uint64_t most_shapes)
         : group_(group), settings_(settings), orders_(orders), windows_(windows), least_(least), best_(best),
-          clock_(clock), shapes_(shapes) {}
+          clock_(clock), shapes_(shapes), most_shapes_(most_shapes) {}
 
     // `divide`: with passes.
     void run(bool divide) {
@@ -29,7 +29,7 @@ class Search {
     }
 
   private:
-    bool over() { return clock_.ended() || (settings_.rules.bounds && best_.bytes <= least_); }
+    bool over() { return clock_.ended() || shapes_ > most_shapes_ || (settings_.rules.bounds && best_.bytes <= least_); }
 
     bool chosen(Id c) const {
         return std::find(shape_.classes.begin(), shape_.classes.end(), c) != shape_.classes.end();
@@ -188,7 +188,7 @@ class Search {
         if (clock_.late(shapes_)) return;
         if (shape.slides()) {
             const std::function<bool()> ended = [this] { return over(); };
-            Framing(group_, settings_, orders_, shape, best_, ended).search();
+            Framing(group_, settings_, orders_, shape, best_, shapes_, ended).search();
             return;
         }
         Homes homes(group_, settings_, orders_, shape, nullptr);
@@ -203,6 +203,7 @@ class Search {
     Best& best_;
     Clock<Progress>& clock_;
     std::uint64_t& shapes_;
+    const std::uint64_t most_shapes_;
     Shape shape_;
     bool divide_ = false;
 };
@@ -234,7 +235,8 @@ Bytes Problem::least(Set whole) const {
     return all;
 }
 
-Answer Problem::best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits) {
+Answer Problem::best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits,
+                     std::uint64_t most_shapes) {
     const Group& of = group();
     for (Id b = 0; b < of.buffers.size(); ++b)
         if (of.buffers[b].maker >= 0 && !of.inner(b) && !of.buffers[b].leaves && !has(whole, b))
@@ -251,11 +253,12 @@ Answer Problem::best(Set whole, Bytes room, Bytes below, const Limits<Progress>&
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             if (divide && !settings_.passes) continue;
             const Bytes before = best.bytes;
-            Search(groups_[g], settings_, orders_, windows[g], least(whole), best, clock, answer.shapes).run(divide);
+            Search(groups_[g], settings_, orders_, windows[g], least(whole), best, clock, answer.shapes, most_shapes)
+                .run(divide);
             if (best.bytes < before) with = &groups_[g];
         }
     if (best.found) answer.found = Found{best.bytes, best.need, tree(*with, best)};
-    answer.end = clock.ended().value_or(End::complete);
+    answer.end = clock.ended().value_or(answer.shapes > most_shapes ? End::nodes : End::complete);
     return answer;
 }
 

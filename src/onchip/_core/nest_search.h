@@ -43,8 +43,10 @@ class Problem {
     Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
             bool passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules);
 
-    // The best nest below `below` bytes; `whole` are buffers that lie on chip whole and cost nothing here.
-    Answer best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits);
+    // The best nest below `below` bytes; `whole` are buffers that lie on chip whole and cost nothing here. Ends when it
+    // has looked at more shapes than `most_shapes`: tiles of loops along which windows slide count each.
+    Answer best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits,
+                std::uint64_t most_shapes = ~std::uint64_t{0});
     // What crosses in any nest.
     Bytes least(Set whole) const;
     const Group& group() const { return groups_[0]; }

@@ -132,3 +132,17 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
         for room in (3, 5, 8, 12, 17, 30, 60):
             one, other = quick.best((), room), plain.best((), room)
             assert (one and one.bytes) == (other and other.bytes), (seed, room)
+
+
+def test_what_must_cross_leaves_out_gaps_between_windows() -> None:
+    gaps = group_of("H=7 h=4", ["c: y(h) = x(H@h:2:0:1)"])
+    search = NestSearch(gaps, named(gaps, "y"))
+    found = search.best((), 2)
+    assert found is not None
+    assert search.least == found.bytes == 4 + 4
+
+
+def test_shapes_are_counted_up_to_a_limit() -> None:
+    search = NestSearch(EXAMPLE, named(EXAMPLE, "y"))
+    assert search.shapes(9) > 3
+    assert search.shapes(9, 2) == 3

@@ -136,10 +136,18 @@ class NestSearch:
         nest = Nest(tuple(map(self._item, root.body)), self._names(root.keep))
         return NestFound(answer.found.bytes, answer.found.need, nest, answer.end == "complete")
 
-    def shapes(self, room: int) -> int:
-        """Return the number of shapes that the search looks at in `room` bytes, with no buffer whole."""
+    def shapes(self, room: int, most: int | None = None) -> int:
+        """Return the number of shapes that the search looks at in `room` bytes, with no buffer whole.
+
+        It ends when these are more than `most`. Tiles of loops along which windows slide count each.
+        """
         limits = NO_LIMITS.core(lambda _: False)
-        return self._problem.best(whole=[], room=room, below=None, limits=limits).shapes
+        return self._problem.best(whole=[], room=room, below=None, most_shapes=most, limits=limits).shapes
+
+    @property
+    def least(self) -> int:
+        """Bytes that cross in any nest, no buffer whole: where windows leave gaps, not all of a buffer."""
+        return self._problem.least(whole=[])
 
     def _names(self, buffers: Collection[int]) -> tuple[str, ...]:
         return tuple(self._group.buffers[b].name for b in buffers)
