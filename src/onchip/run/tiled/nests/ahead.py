@@ -3,6 +3,7 @@
 A leaf may have a hundred thousand slices of one element each, and a call of a kernel for each would take
 minutes. So one call makes all of them from the operands as they are when the leaf begins. Every slice still
 fetches and reads its own operands; it takes its part of the result only if it reads what that was made from.
+Of the innermost slices the first `ONE_BY_ONE` run so; the others, which are like them, run at once.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import numpy as np
 
 from onchip.run.tiled.nests.forms import Span
 
-__all__ = ["LEAST_SLICES", "Ahead"]
+__all__ = ["LEAST_SLICES", "ONE_BY_ONE", "Ahead"]
 
 Array = np.ndarray[Any, Any]
 
 LEAST_SLICES = 16
 """With fewer slices each calls its kernel."""
+
+ONE_BY_ONE = 64
+"""The turns of the innermost slices that run one by one, each in the scratch."""
 
 
 @dataclass(frozen=True, slots=True)

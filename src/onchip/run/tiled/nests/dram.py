@@ -74,6 +74,16 @@ class Dram:
             self.wide.setdefault(b, np.zeros(self.written[b].shape, life.wide.dtype))[at] = life.wide[here]
         self.crossed[b] += value.size * self.axes.buffers[b].element
 
+    def put(self, b: int, region: Sequence[Span], value: Array) -> None:
+        """Write a finished part of an output, which crosses, for the first time."""
+        at = tuple(slice(*span) for span in region)
+        if (self.states[b][at] == FINAL).any():
+            raise Mismatch(
+                f"{self.axes.buffers[b].name}: a part of it is written again ({self.state.where()})"
+            )
+        self.written[b][at], self.states[b][at] = value, FINAL
+        self.crossed[b] += value.size * self.axes.buffers[b].element
+
     def back(self, b: int, life: Life) -> None:
         """Read a part of an output's partial sums, which crosses."""
         at = tuple(slice(*span) for span in life.region)

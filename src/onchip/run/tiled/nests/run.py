@@ -9,13 +9,13 @@ import numpy as np
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator, mask
-from onchip.network.axes import Buffer, axes_of
+from onchip.network.axes import Buffer, Cut, axes_of
 from onchip.plans import Group
 from onchip.plans.nest import Nest
 from onchip.run.arena import Claim
 from onchip.run.state import State
 from onchip.run.tiled.group import Executed
-from onchip.run.tiled.nests.ahead import LEAST_SLICES, Ahead
+from onchip.run.tiled.nests.ahead import LEAST_SLICES, ONE_BY_ONE, Ahead
 from onchip.run.tiled.nests.dram import Dram
 from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
 from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Source
@@ -281,7 +281,9 @@ class NestRun:
                 self.give_back(home)
         else:
             low, high = before[0][2]
-            for first in range(low, high, turns.tile):
+            for number, first in enumerate(range(low, high, turns.tile)):
+                if number == ONE_BY_ONE and self._rest(turns, (first, high)):
+                    break
                 turns.span = (first, min(first + turns.tile, high))
                 for o, axis, _ in before:
                     self.spans[o][axis] = turns.span
@@ -318,6 +320,53 @@ class NestRun:
                 return
             value = kernel.finish(value, read, spans)
         life.put(box, value, FINAL, cut.name)
+        self._record(cut, box, value)
+
+    def _rest(self, turns: Turns, span: Span) -> bool:
+        """Run the remaining turns of a leaf's innermost slices at once, if its result is known.
+
+        They have no bytes of the scratch in common: what they fetch and send is counted as ever.
+        """
+        homes = turns.level.begin[0] if len(turns.level.begin) == 1 else []
+        [(o, axis)] = turns.over.items() if len(turns.over) == 1 else [(-1, -1)]
+        if self.ahead is None or self.tree.bottom.get(o) is not turns.level:
+            return False
+        cut, before = self.axes.operators[o], (turns.span, self.spans[o][axis])
+        turns.span = self.spans[o][axis] = span
+        split = self.tree.computes[o].cut
+        regions = {
+            home.buffers[-1]: home.region(self.axes.buffers[home.buffers[-1]].sides)
+            for home in homes
+            if len(home.buffers) == 1
+        }
+        reads = {}
+        for i in self.ahead.operands:
+            b = cut.uses[i].buffer
+            if b in regions:
+                box = box_of(cut.uses[i], self.axes.buffers[b].sides, self.spans[o], split)
+                reads[i] = box, self.dram.sources[b][tuple(slice(*one) for one in box)]
+            else:
+                life, box = self.used(o, i)
+                reads[i] = box, life.read(box, cut.name)
+        b = cut.writes.buffer
+        box = box_of(cut.writes, self.axes.buffers[b].sides, self.spans[o], split)
+        value = self.ahead.part(reads, box) if len(regions) == len(homes) else None
+        if value is None:
+            turns.span, self.spans[o][axis] = before
+            return False
+        for x, region in regions.items():
+            if x != b:
+                self.dram.fetch(x, region)
+        if b in regions:
+            self.dram.put(b, box, value)
+        else:
+            life, _ = self.used(o, len(cut.uses) - 1)
+            life.put(box, value, FINAL, cut.name)
+        self._record(cut, box, value)
+        return True
+
+    def _record(self, cut: Cut, box: Sequence[Span], value: Array) -> None:
+        """Count what was made, and keep what stays inside for the comparison."""
         self.made += value.size
         b = cut.writes.buffer
         if b in self.inner:
