@@ -5,7 +5,8 @@
 
 PYTHON is an interpreter that has the package accelforge (it needs Python 3.12); without it, or for a run
 that does not end within the CPU seconds and memory given, its cells say so. Every run of it is a process of
-one thread with these limits. `--records` keeps what its runs gave, and takes from there what was run before.
+one thread with these limits. `--records` keeps what its runs gave, and takes from there what was run before;
+with `--cpu 0` nothing else is run.
 
 Figures are bytes to and from DRAM and CPU seconds of planning alone, without start and imports. *Nests* is
 the search over groups that run as nests, with tensors between them on chip or not, by the joint search of
@@ -115,7 +116,7 @@ class Peer:
         )
 
     def run(self, layer: Layer, room: int, tiles: Tiles) -> dict[str, Any]:
-        """Return what the mapper found, or {"failed": why, "seconds": CPU}."""
+        """Return what the mapper found, {"failed": why, "seconds": CPU}, or {} if it is not to run."""
         asked = {
             "workload": workload_of(layer),
             "bytes": room,
@@ -123,8 +124,11 @@ class Peer:
             "coarseness": tiles.coarseness,
         }
         for record in self.known:
-            if record["asked"] == asked and record.get("limits", self.limits()) == self.limits():
+            limits = record.get("limits", self.limits())
+            if record["asked"] == asked and (not self.cpu or limits == self.limits()):
                 return dict(record["answer"])
+        if not self.cpu:
+            return {}
         answer = self.started(asked)
         self.known.append({"asked": asked, "answer": answer})
         if "failed" in answer:
@@ -175,16 +179,16 @@ def rows(peer: Peer | None, only: str) -> Iterator[tuple[str, dict[str, Any] | N
             continue
         found, found_s = nests(layer, room)
         made, made_s = planned(layer, room)
-        for tiles in tried if peer is not None else tried[:1]:
-            theirs = peer.run(layer, room, tiles) if peer is not None else None
+        answers = [(tiles, peer.run(layer, room, tiles) if peer is not None else None) for tiles in tried]
+        for tiles, theirs in [row for row in answers if row[1]] or answers[:1]:
             cells = [layer.name, f"{room / MIB:g}", *_theirs(theirs, tiles), _mb(found), f"{found_s:.1f}"]
             cells += [_against(theirs, found, found_s), _mb(made), f"{made_s:.1f}", _mb(layer.least())]
             yield f"| {' | '.join(cells)} |", theirs
 
 
 def _theirs(answer: dict[str, Any] | None, tiles: Tiles) -> list[str]:
-    if answer is None:
-        return ["", "", ""]
+    if not answer:
+        return [tiles.name, "not run", ""] if answer is not None else ["", "", ""]
     if "failed" in answer:
         return [tiles.name, f"did not end: {answer['failed']}", f"{answer['seconds']:.0f}"]
     return [tiles.name, _mb(answer["dram_bytes"]), f"{answer['seconds']:.0f}"]
@@ -192,7 +196,7 @@ def _theirs(answer: dict[str, Any] | None, tiles: Tiles) -> list[str]:
 
 def _against(answer: dict[str, Any] | None, found: int, seconds: float) -> str:
     """Return our bytes and CPU seconds over theirs."""
-    if answer is None or "failed" in answer:
+    if not answer or "failed" in answer:
         return ""
     return f"{found / answer['dram_bytes']:.3f}, 1/{answer['seconds'] / seconds:.0f}"
 
@@ -224,7 +228,7 @@ def main() -> None:
     table = "\n".join(
         [
             f"<!-- {platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}; {said};"
-            f" {args.cpu} CPU s and {args.memory} GiB for each of its runs -->",
+            f" {f'{args.cpu} CPU s and ' if args.cpu else ''}{args.memory} GiB for each of its runs -->",
             "| layer | MiB | FFM's tiles | FFM MB | CPU s | nests MB | CPU s | nests / FFM: bytes, CPU"
             " | plan MB | CPU s | least MB |",
             "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|",

@@ -85,3 +85,30 @@ def test_a_plan_of_a_decode_step_moves_what_every_plan_must() -> None:
 @pytest.mark.thorough
 def test_a_layer_of_gpt3_moves_what_is_known_of_it() -> None:
     assert [nests.nests(gpt3_67b(), mib << 20)[0] for mib in (4, 16)] == [1_493_172_224, 771_751_936]
+
+
+def fake(tmp_path: Path, does: str) -> Path:
+    """An interpreter that has the peer, as far as the comparison sees."""
+    made = tmp_path / "python"
+    made.write_text(f"#!/bin/sh\n{does}\n")
+    made.chmod(0o755)
+    return made
+
+
+def test_what_the_peer_answered_is_recorded_and_not_asked_again(tmp_path: Path) -> None:
+    answer = '{"version": "1", "seconds": 10.0, "dram_bytes": 2000000000, "mapping": ""}'
+    python, records = fake(tmp_path, f"echo '{answer}'"), tmp_path / "records"
+    layer = gpt3_67b()
+    assert nests.Peer(python, 5, 1, records).run(layer, 1 << 20, nests.DIVISORS)["seconds"] == 10
+    later = nests.Peer(tmp_path / "none", 0, 1, records)
+    assert later.run(layer, 1 << 20, nests.DIVISORS)["dram_bytes"] == 2_000_000_000
+    assert later.run(layer, 1 << 20, nests.COARSE) == {}
+
+
+def test_a_run_without_memory_did_not_end_and_other_failures_are_told(tmp_path: Path) -> None:
+    short = fake(tmp_path, "echo MemoryError >&2; exit 1")
+    answer = nests.Peer(short, 5, 1, None).run(gpt3_67b(), 1 << 20, nests.ANY)
+    assert answer["failed"] == "more than 1 GiB"
+    broken = fake(tmp_path, "echo 'No module named accelforge' >&2; exit 1")
+    with pytest.raises(SystemExit, match="No module named accelforge"):
+        nests.Peer(broken, 5, 1, None).run(gpt3_67b(), 1 << 20, nests.ANY)
