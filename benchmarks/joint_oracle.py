@@ -16,7 +16,7 @@ from random import Random
 
 from onchip.machines.chip import load_chip
 from onchip.planners.fusion import FusionOptions, FusionProblem
-from onchip.planners.joint.nests import nest_candidates
+from onchip.planners.joint.nests import nests_of
 from onchip.planners.joint.search import JointSearch
 from onchip.planners.placement.overwriting import overwritable
 
@@ -46,7 +46,7 @@ def main() -> int:
         options = FusionOptions(channel_tile=rng.choice((1, 2, 4)))
         problem = FusionProblem.of(network, load_chip("generic"), options, budget)
         over = overwritable(network) if seed % 2 else ()
-        nests = nest_candidates(problem) if args.nests else ()
+        nests = nests_of(problem) if args.nests else None
         search = JointSearch(problem, over, nests=nests)
         try:
             found, wrongly = difference(problem, over, search, args.most_states, nests=args.nests)

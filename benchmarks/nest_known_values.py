@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from onchip.planners.nests import NestFound, NestSearch, group_key
+from onchip.planners.nests import MANY, NestFound, NestSearch, group_key
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from nest_groups import group_of
@@ -180,7 +180,7 @@ class Joint:
         kept = [i for i, b in enumerate(group.buffers) if b.name in whole]
         key = group_key(group, out, kept)
         if key not in self.answers:
-            self.answers[key] = (NestSearch(group, out, passes=self.passes), [])
+            self.answers[key] = (NestSearch(group, out, passes=MANY if self.passes else 0), [])
         search, known = self.answers[key]
         for asked, found in known:
             if room <= asked and (found is None or found.scratch <= room):

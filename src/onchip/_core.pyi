@@ -383,6 +383,10 @@ class JointNest:
         self, *, members: Sequence[int], text: int, buffers: Sequence[tuple[int, int]], floor: int
     ) -> None: ...
 
+class NestCosts:
+    def __init__(self, *, texts: Sequence[NestProblem]) -> None: ...
+    def best(self, *, text: int, whole: int, room: int) -> int | None: ...
+
 class Joint:
     def __init__(
         self,
@@ -391,7 +395,7 @@ class Joint:
         budget: int,
         over: Sequence[Sequence[int]],
         nests: Sequence[JointNest],
-        texts: Sequence[NestProblem],
+        costs: NestCosts,
         rules: JointRules,
     ) -> None: ...
     def prepare(self, *, most: int, limits: Limits) -> bool: ...
@@ -477,7 +481,8 @@ class NestProblem:
         buffers: Sequence[NestBuffer],
         alignment: int,
         spine: int,
-        passes: bool,
+        passes: int,
+        long_passes: bool,
         pairs: bool,
         in_place: bool,
         windows: int,

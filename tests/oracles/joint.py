@@ -21,7 +21,8 @@ from onchip.network import bits
 from onchip.network.axes import axes_of
 from onchip.network.maps import Maps
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.nests import LARGEST, MOST_SHAPES, PASSES, SPINE
+from onchip.planners.joint.candidates import LARGEST, SMALL, closed
+from onchip.planners.joint.nests import MOST_SHAPES, PASSES, SPINE, WINDOWS
 from onchip.planners.nests import NestSearch
 from onchip.plans import Blocks, Boxes, Group, Tiling
 
@@ -305,12 +306,22 @@ def _nests(problem: FusionProblem, members: int) -> Iterator[tuple[int, tuple[in
     at = sorted(network.order.index(v) for v in bits(members))
     if at[-1] - at[0] >= min(len(at), LARGEST + 1) or len(at) > LARGEST:
         return
+    if len(at) > SMALL and not closed(problem, [network.order[i] for i in at]):
+        return
     axes = axes_of(network, [network.order[i] for i in at])
     if isinstance(axes, str):
         return
     leaves = problem.escaping(members)
     leaving = [i for i, b in enumerate(axes.buffers) if b.tensor is not None and leaves >> b.tensor & 1]
-    search = NestSearch(axes, leaving, alignment=problem.alignment, spine=SPINE, passes=PASSES)
+    search = NestSearch(
+        axes,
+        leaving,
+        alignment=problem.alignment,
+        spine=SPINE,
+        passes=PASSES,
+        long_passes=True,
+        windows=WINDOWS,
+    )
     if search.shapes(problem.budget) > MOST_SHAPES:
         return
     for whole in _subsets(problem.external(members) | leaves):

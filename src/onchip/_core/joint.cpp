@@ -46,24 +46,39 @@ void bind(nb::module_& m) {
         .def_prop_ro("cost", [](const Found& self) { return self.cost < unlimited ? std::optional(self.cost) : std::nullopt; });
     given<NestGroup>(m, "JointNest", Field("members", &NestGroup::members), Field("text", &NestGroup::text),
                      Field("buffers", &NestGroup::buffers), Field("floor", &NestGroup::floor));
+    nb::class_<NestCosts>(m, "NestCosts")
+        .def(
+            "__init__",
+            [](NestCosts* self, const std::vector<nests::Problem*>& texts) {
+                std::vector<BestNest> best;
+                for (nests::Problem* const problem : texts) best.push_back(asking(problem));
+                new (self) NestCosts(std::move(best));
+            },
+            nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"))
+        .def(
+            "best",
+            [](NestCosts& self, std::uint32_t text, std::uint64_t whole, Bytes room) -> std::optional<Bytes> {
+                if (text >= self.size()) throw std::invalid_argument("joint: a nest of no text");
+                const std::optional<NestCost> found = self.best(text, whole, room, unlimited);
+                return found ? std::optional(found->crossing) : std::nullopt;
+            },
+            nb::kw_only(), nb::arg("text"), nb::arg("whole"), nb::arg("room"));
     nb::class_<Search>(m, "Joint")
         .def(
             "__init__",
             [](Search* self, const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
-               std::vector<NestGroup> nests, const std::vector<nests::Problem*>& texts, const Rules& rules) {
+               std::vector<NestGroup> nests, NestCosts& costs, const Rules& rules) {
                 if (over.size() != fuser.problem().operators.size())
                     throw std::invalid_argument("joint: what may be written over, for every operator");
-                std::vector<BestNest> best;
-                for (nests::Problem* const problem : texts) best.push_back(asking(problem));
                 for (const NestGroup& group : nests)
-                    if (group.text >= best.size() || group.members.empty() ||
+                    if (group.text >= costs.size() || group.members.empty() ||
                         group.members.back() >= fuser.problem().operators.size())
                         throw std::invalid_argument("joint: a nest of no text, or of no operators");
                 nb::gil_scoped_release release;
-                new (self) Search(fuser, budget, std::move(over), std::move(nests), std::move(best), rules);
+                new (self) Search(fuser, budget, std::move(over), std::move(nests), costs, rules);
             },
             nb::keep_alive<1, 2>(), nb::keep_alive<1, 6>(), nb::kw_only(), nb::arg("fuser"), nb::arg("budget"),
-            nb::arg("over"), nb::arg("nests"), nb::arg("texts"), nb::arg("rules"))
+            nb::arg("over"), nb::arg("nests"), nb::arg("costs"), nb::arg("rules"))
         .def(
             "prepare",
             [](Search& self, std::size_t most, const Wanted& wanted) {

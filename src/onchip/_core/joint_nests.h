@@ -4,27 +4,53 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "fusion_problem.h"
+#include "joint_stairs.h"
 
 namespace onchip::joint {
 
 // The bytes that cross beside whole operands, weights included, and the scratch of the best nest.
 struct NestCost {
-    fusion::Bytes crossing = 0, needs = 0;
+    Bytes crossing = 0, needs = 0;
 };
 
 // The best nest of one group with the buffers of a mask whole, in a room, if it moves less than a limit.
-using BestNest = std::function<std::optional<NestCost>(std::uint64_t whole, fusion::Bytes room, fusion::Bytes limit)>;
+using BestNest = std::function<std::optional<NestCost>(std::uint64_t whole, Bytes room, Bytes limit)>;
 
 struct NestGroup {
-    std::vector<fusion::Id> members;  // ascend
-    std::uint32_t text = 0;           // groups of the same text cost the same
-    std::vector<std::pair<fusion::Id, std::uint64_t>> buffers;  // the group's buffers by tensor
-    fusion::Bytes floor = 0;  // what crosses at least where nothing is whole, weights included
+    std::vector<Id> members;  // ascend
+    std::uint32_t text = 0;   // groups of the same text cost the same
+    std::vector<std::pair<Id, std::uint64_t>> buffers;  // the group's buffers by tensor
+    Bytes floor = 0;          // what crosses at least where nothing is whole, weights included
+};
+
+// What groups cost as nests, by text: what was asked once is known, to every search that shares this.
+class NestCosts {
+  public:
+    explicit NestCosts(std::vector<BestNest> texts) : texts_(std::move(texts)) {}
+
+    std::size_t size() const { return texts_.size(); }
+    // The least that crosses in `room`, if it is below `limit`.
+    std::optional<NestCost> best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
+    std::size_t bytes() const { return known_.size() * 160; }
+
+  private:
+    struct Key {
+        std::uint32_t text;
+        std::uint64_t whole;
+        bool operator==(const Key&) const = default;
+    };
+    struct Hash {
+        std::size_t operator()(const Key& k) const {
+            const std::uint64_t x = (k.whole + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL ^ k.text;
+            return (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+        }
+    };
+    std::vector<BestNest> texts_;
+    std::unordered_map<Key, Stairs, Hash> known_;
 };
 
 }  // namespace onchip::joint

@@ -9,45 +9,12 @@ namespace onchip::joint {
 using fusion::Form;
 using fusion::Tensor;
 
-std::optional<Bytes> Stairs::at(Bytes room) const {
-    if (room <= too_small_) return unlimited;
-    for (const Part& p : parts_)
-        if (p.from <= room && room <= p.to) return p.cost;
-    return std::nullopt;
-}
-
-Bytes Stairs::least_room(Bytes room) const {
-    for (const Part& p : parts_)
-        if (p.from <= room && room <= p.to) return p.from;
-    return room;
-}
-
-bool Stairs::below(Bytes room, Bytes limit) const {
-    return std::none_of(bounds_.begin(), bounds_.end(),
-                        [&](const auto& b) { return room <= b.first && limit <= b.second; });
-}
-
-void Stairs::learn(Bytes room, Bytes cost, Bytes needs) {
-    if (cost >= unlimited) {
-        too_small_ = std::max(too_small_, room);
-        return;
-    }
-    // Costs fall with the room, so between two parts of the same cost it is that, too.
-    Part merged{needs, room, cost};
-    std::erase_if(parts_, [&](const Part& p) {
-        if (p.cost != cost) return false;
-        merged.from = std::min(merged.from, p.from), merged.to = std::max(merged.to, p.to);
-        return true;
-    });
-    parts_.push_back(merged);
-}
-
 Prices::Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
-               std::vector<NestGroup> nests, std::vector<BestNest> texts)
+               std::vector<NestGroup> nests, NestCosts& costs)
     : problem_(fuser.problem()),
       sets_(fuser.sets()),
       nests_(std::move(nests)),
-      texts_(std::move(texts)),
+      costs_(costs),
       budget_(budget),
       over_(std::move(over)),
       evaluator_(problem_),
@@ -218,31 +185,14 @@ void Prices::as_nest(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
     }
     const Bytes below = std::min(limit, way.own);
     const Bytes most = below >= unlimited ? unlimited : below + apart;
-    const auto [entry, fresh] = nest_stairs_.try_emplace(Key{nest.text, kept});
-    if (fresh) bytes_ += 160;
-    Stairs& stairs = entry->second;
-    Bytes crossing = unlimited, needs = 0;
-    if (const auto known = stairs.at(within); known && *known >= unlimited) return;
-    if (!stairs.below(within, most)) return;
-    if (const auto known = stairs.at(within)) {
-        crossing = *known, needs = stairs.least_room(within);
-    } else {
-        const std::optional<NestCost> found = texts_[nest.text](kept, within, most);
-        if (!found) {
-            if (most >= unlimited)
-                stairs.learn(within, unlimited, 0);
-            else
-                stairs.learn_bound(within, most);
-            return;
-        }
-        stairs.learn(within, found->crossing, found->needs);
-        crossing = found->crossing, needs = found->needs;
-    }
+    const std::optional<NestCost> found = costs_.best(nest.text, kept, within, most);
+    if (!found) return;
+    const Bytes crossing = found->crossing;
     if (crossing - apart >= way.own) return;
     way = {};
     way.own = crossing - apart, way.nest = true;
-    way.needs = within < room ? room : needs;
-    way.cost.scratch = way.cost.maps = needs;
+    way.needs = within < room ? room : found->needs;
+    way.cost.scratch = way.cost.maps = found->needs;
 }
 
 Bytes Prices::tiled(Id group, Mask whole, Bytes room, Bytes limit) {

@@ -8,11 +8,6 @@
 
 namespace onchip::joint {
 
-using fusion::Bytes;
-using fusion::Id;
-using fusion::no_id;
-using fusion::unlimited;
-
 using Mask = std::uint64_t;  // of a group's operands
 
 inline constexpr std::size_t most_operands = 60;
@@ -28,29 +23,6 @@ struct Operand {
     bool wholly = false;  // whole it may take less room, or cross less: a nest reads parts of it, or writes over it
 };
 
-// The least bytes by room: a falling step function, known in parts.
-class Stairs {
-  public:
-    // The least bytes in `room`, where that is known.
-    std::optional<Bytes> at(Bytes room) const;
-    // The least room that is known to move no more than `room` does.
-    Bytes least_room(Bytes room) const;
-    // In rooms from `needs` to `room` it is `cost` (`unlimited`: nothing fits in `room` or less).
-    void learn(Bytes room, Bytes cost, Bytes needs);
-    // In `room` or less it is not below `cost`.
-    void learn_bound(Bytes room, Bytes cost) { bounds_.emplace_back(room, cost); }
-    bool below(Bytes room, Bytes limit) const;
-    bool cut = false;  // some of it may be too much
-
-  private:
-    struct Part {
-        Bytes from, to, cost;
-    };
-    std::vector<Part> parts_;  // disjoint
-    std::vector<std::pair<Bytes, Bytes>> bounds_;
-    Bytes too_small_ = -1;     // in this room and less nothing fits
-};
-
 // How a group runs: whole as it is (a single operator, all operands whole), in blocks, in bands, or as a nest.
 struct Way {
     fusion::Cost cost;
@@ -63,9 +35,9 @@ struct Way {
 class Prices {
   public:
     // `over`: for each operator the inputs that its output may be written over. `nests`: groups that may run as
-    // nests, beside the fuser's, and by their texts the search for them.
+    // nests, beside the fuser's, and what those of every text cost.
     Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over, std::vector<NestGroup> nests,
-           std::vector<BestNest> texts);
+           NestCosts& costs);
 
     const fusion::Problem& problem() const { return problem_; }
     Bytes budget() const { return budget_; }
@@ -100,7 +72,7 @@ class Prices {
     // Whether some way may not have been the best.
     bool was_cut() const { return cut_; }
     std::uint64_t evaluated() const { return evaluated_; }
-    std::size_t bytes() const { return bytes_; }
+    std::size_t bytes() const { return bytes_ + costs_.bytes(); }
 
   private:
     struct Info {
@@ -128,7 +100,7 @@ class Prices {
     fusion::Sets sets_;
     std::vector<Id> listed_;
     std::vector<NestGroup> nests_;
-    std::vector<BestNest> texts_;
+    NestCosts& costs_;
     std::vector<Id> nest_of_;  // by group
     Bytes budget_;
     Id candidates_ = 0;
@@ -157,7 +129,7 @@ class Prices {
             return x ^ (x >> 31);
         }
     };
-    std::unordered_map<Key, Stairs, Hash> stairs_, nest_stairs_;  // nests: by text and mask of buffers
+    std::unordered_map<Key, Stairs, Hash> stairs_;
     std::uint64_t evaluated_ = 0;
     bool cut_ = false, cut_now_ = false;
     std::size_t bytes_ = 0;

@@ -8,8 +8,8 @@ using fusion::Clock;
 using fusion::Limits;
 
 Search::Search(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
-               std::vector<NestGroup> nests, std::vector<BestNest> texts, const Rules& rules)
-    : prices_(fuser, budget, std::move(over), std::move(nests), std::move(texts)),
+               std::vector<NestGroup> nests, NestCosts& costs, const Rules& rules)
+    : prices_(fuser, budget, std::move(over), std::move(nests), costs),
       problem_(prices_.problem()),
       downsets_(prices_),
       rules_(rules),

@@ -35,7 +35,7 @@ struct Found {
 class Search {
   public:
     Search(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over, std::vector<NestGroup> nests,
-           std::vector<BestNest> texts, const Rules& rules);
+           NestCosts& costs, const Rules& rules);
 
     // Groups that cost less than their operators are worth, at most `most` of them, and what every operator is worth
     // at most so that none does: the sum bounds every plan from below.

@@ -44,10 +44,10 @@ void bind(nb::module_& m) {
     answer<Answer>(m, "NestAnswer", Field("found", &Answer::found), Field("end", &Answer::end),
                    Field("shapes", &Answer::shapes));
     nb::class_<Problem>(m, "NestProblem")
-        .def(nb::init<std::vector<Operator>, std::vector<Buffer>, Bytes, std::size_t, bool, bool, bool, std::size_t,
-                      const Rules&>(),
+        .def(nb::init<std::vector<Operator>, std::vector<Buffer>, Bytes, std::size_t, std::size_t, bool, bool, bool,
+                      std::size_t, const Rules&>(),
              nb::kw_only(), nb::arg("operators"), nb::arg("buffers"), nb::arg("alignment"), nb::arg("spine"),
-             nb::arg("passes"), nb::arg("pairs"), nb::arg("in_place"), nb::arg("windows"),
+             nb::arg("passes"), nb::arg("long_passes"), nb::arg("pairs"), nb::arg("in_place"), nb::arg("windows"),
              nb::arg("rules"))
         .def(
             "best",

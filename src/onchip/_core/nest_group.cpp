@@ -248,6 +248,14 @@ void Group::set_classes(const std::vector<Members>& all, const std::vector<bool>
                 }
         }
     }
+    users.assign(buffers.size(), 0);
+    for (const Access& access : accesses) users[access.buffer] |= one(access.op);
+    for (std::size_t c = 0; c < classes.size(); ++c)
+        for (Id b = 0; b < buffers.size(); ++b) {
+            const int side = uses[b].size() > 1 ? accesses[uses[b][0]].cut[c] : -1;
+            if (side >= 0 && std::all_of(uses[b].begin(), uses[b].end(), [&](Id u) { return accesses[u].cut[c] == side; }))
+                classes[c].alike |= one(b);
+        }
     // A reader sees finished elements only: a loop over both is no sum of the maker, and cuts alike.
     for (std::size_t c = 0; c < classes.size(); ++c)
         for (Id b = 0; b < buffers.size(); ++b) {

@@ -67,6 +67,7 @@ struct Class {
     std::vector<Point> points;  // of two turns and more, turns rising
     bool paired = false;        // of axes that no tensor links
     bool windows = false;       // along some use of them windows slide
+    Set alike = 0;              // buffers of several uses that all cut one side
 };
 
 // The axes of a class: operator, axis.
@@ -106,6 +107,7 @@ class Group {
     std::vector<Access> accesses;
     std::vector<std::vector<Id>> uses;  // by buffer: its accesses, in the order of the operators
     std::vector<std::vector<Id>> of;    // by operator: its accesses, the output last
+    std::vector<Set> users;             // by buffer: operators
     std::vector<Set> before;            // by operator: all that it depends on
     std::vector<std::vector<Id>> under; // by operator: operands that its output may lie over, element by element
     std::vector<Set> sliced;            // by operator: axes that its own slices may go along

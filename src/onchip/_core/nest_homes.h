@@ -23,7 +23,9 @@ struct Settings {
     Set whole = 0;  // buffers that lie on chip whole
     Bytes room = 0, alignment = 1;
     std::size_t spine = deepest;
-    bool passes = true, in_place = true;
+    std::size_t passes = most;  // of one nest
+    bool long_passes = false;    // only passes that no neighbour could join
+    bool in_place = true;
     std::size_t windows = 2;  // most loops of a spine along which windows slide
     Rules rules;
 

@@ -23,53 +23,63 @@ std::vector<Line> lines(const Group& group, const Shape& shape) {
     return found;
 }
 
+// A pass that a line may have: its operators from one place to another.
+struct Part {
+    std::size_t line, from, to;
+    Pass pass;
+    Set small;  // buffers that its members alone share, and its outer loop cuts
+};
+
 class Dividing {
   public:
     Dividing(const Group& group, const Settings& settings, const Shape& shape, const std::function<bool(const Shape&)>& visit)
-        : group_(group), settings_(settings), shape_(shape), visit_(visit), lines_(lines(group, shape)) {}
-
-    void run() {
-        if (!lines_.empty()) at(0, 0);
+        : group_(group), settings_(settings), shape_(shape), visit_(visit), lines_(lines(group, shape)) {
+        for (std::size_t line = 0; line < lines_.size(); ++line)
+            for (std::size_t from = 0; from + 1 < lines_[line].size(); ++from) find(line, from);
     }
+
+    // The buffers that some pass may make small.
+    Set small() const {
+        Set found = 0;
+        for (const Part& part : parts_) found |= part.small;
+        return found;
+    }
+    void run() { more(0, 0, 0); }
 
   private:
-    // Passes of a line that begin at its place `from` or behind, then those of the lines behind it.
-    void at(std::size_t line, std::size_t from) {
-        if (done_) return;
-        if (line == lines_.size()) {
-            if (!shape_.passes.empty()) done_ = visit_(shape_);
-            return;
-        }
+    void find(std::size_t line, std::size_t from) {
         const Line& ops = lines_[line];
-        if (from + 1 >= ops.size()) {
-            at(line + 1, 0);
-            return;
-        }
-        at(line, from + 1);
-        Pass pass;
-        for (std::size_t to = from; to < ops.size() && !done_; ++to) {
-            pass.members |= one(ops[to]);
-            if (to == from) continue;
+        Set members = one(ops[from]);
+        for (std::size_t to = from + 1; to < ops.size(); ++to) {
+            members |= one(ops[to]);
+            Set shared = 0;  // by the members alone
+            for (Id b = 0; b < group_.buffers.size(); ++b)
+                if (group_.uses[b].size() > 1 && !has(settings_.whole, b) && !(group_.users[b] & ~members)) shared |= one(b);
+            bool any = false;
             for (Id c = 0; c < group_.classes.size(); ++c) {
-                if (!may(pass.members, c)) continue;
-                pass.classes = {c};
-                if (!useful(pass)) continue;
-                with(pass, [&] { at(line, to + 1); });
-                for (Id d = 0; d < group_.classes.size(); ++d) {
-                    if (c == d || !may(pass.members, d)) continue;
-                    pass.classes = {c, d};
-                    if (useful(pass)) with(pass, [&] { at(line, to + 1); });
-                }
+                if (!may(members, c)) continue;
+                any = true;
+                const Set cut = shared & group_.classes[c].alike;
+                if (!cut) continue;
+                add({line, from, to, {{c}, members}, cut});
+                for (Id d = 0; d < group_.classes.size(); ++d)
+                    if (c != d && (cut & group_.classes[d].alike) && may(members, d))
+                        add({line, from, to, {{c, d}, members}, cut});
             }
+            if (!any) return;  // nor with more of them
         }
     }
-    template <class Then>
-    void with(const Pass& pass, Then then) {
-        each_bit(pass.members, 0, [&](Id o) { shape_.pass[o] = static_cast<int>(shape_.passes.size()); });
-        shape_.passes.push_back(pass);
-        then();
-        shape_.passes.pop_back();
-        each_bit(pass.members, 0, [&](Id o) { shape_.pass[o] = -1; });
+    void add(Part part) {
+        if (!settings_.long_passes || !joins(part)) parts_.push_back(std::move(part));
+    }
+    // True if a neighbour of the line could join the pass.
+    bool joins(const Part& part) const {
+        const Line& ops = lines_[part.line];
+        const auto could = [&](Id o) {
+            return std::all_of(part.pass.classes.begin(), part.pass.classes.end(),
+                               [&](Id c) { return may(part.pass.members | one(o), c); });
+        };
+        return (part.from > 0 && could(ops[part.from - 1])) || (part.to + 1 < ops.size() && could(ops[part.to + 1]));
     }
     bool may(Set members, Id loop_class) const {
         if (members & ~group_.classes[loop_class].may) return false;
@@ -93,20 +103,18 @@ class Dividing {
         });
         return good;
     }
-    // True if every loop of the pass cuts a buffer that its members share, and that all loops outside it cut, too.
-    bool useful(const Pass& pass) const {
-        for (Id b = 0; b < group_.buffers.size(); ++b) {
-            const std::vector<Id>& uses = group_.uses[b];
-            if (uses.size() < 2 || has(settings_.whole, b)) continue;
-            if (std::any_of(uses.begin(), uses.end(), [&](Id u) { return !has(pass.members, group_.accesses[u].op); }))
-                continue;
-            const bool all = std::all_of(pass.classes.begin(), pass.classes.end(), [&](Id c) {
-                const int side = group_.accesses[uses[0]].cut[c];
-                return side >= 0 && std::all_of(uses.begin(), uses.end(), [&](Id u) { return group_.accesses[u].cut[c] == side; });
-            });
-            if (all) return true;
+    // Every choice of passes from a part on that begin at a place of a line or behind.
+    void more(std::size_t part, std::size_t line, std::size_t from) {
+        for (std::size_t i = part; i < parts_.size() && !done_; ++i) {
+            const Part& next = parts_[i];
+            if (next.line < line || (next.line == line && next.from < from)) continue;
+            each_bit(next.pass.members, 0, [&](Id o) { shape_.pass[o] = static_cast<int>(shape_.passes.size()); });
+            shape_.passes.push_back(next.pass);
+            done_ = visit_(shape_);
+            if (shape_.passes.size() < settings_.passes) more(i + 1, next.line, next.to + 1);
+            shape_.passes.pop_back();
+            each_bit(next.pass.members, 0, [&](Id o) { shape_.pass[o] = -1; });
         }
-        return false;
     }
 
     const Group& group_;
@@ -114,42 +122,30 @@ class Dividing {
     Shape shape_;
     const std::function<bool(const Shape&)>& visit_;
     const std::vector<Line> lines_;
+    std::vector<Part> parts_;
     bool done_ = false;
 };
-
-// The buffers that a pass may make small: all of their uses are in one line.
-Set shared(const Group& group, const Shape& shape) {
-    Set found = 0;
-    for (Id b = 0; b < group.buffers.size(); ++b) {
-        const std::vector<Id>& uses = group.uses[b];
-        const Id first = uses.empty() ? 0 : group.accesses[uses[0]].op;
-        if (uses.size() > 1 && std::all_of(uses.begin(), uses.end(), [&](Id u) {
-                const Id op = group.accesses[u].op;
-                return shape.depth[op] == shape.depth[first] && has(shape.after, op) == has(shape.after, first);
-            }))
-            found |= one(b);
-    }
-    return found;
-}
 
 }  // namespace
 
 void divisions(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, Best& best,
                const std::function<bool(const Shape&)>& visit) {
+    Dividing dividing(group, settings, shape, visit);
+    const Set small = dividing.small();
+    if (!small) return;
     if (settings.rules.bounds) {
         // With nothing held of what a pass may make small, nothing is dearer than in any division.
-        const Set nothing = shared(group, shape);
         if (shape.slides()) {
             const std::function<bool()> over = [] { return false; };
             std::uint64_t looks = 0;
-            if (!Framing(group, settings, orders, shape, best, looks, over).may_beat(nothing)) return;
+            if (!Framing(group, settings, orders, shape, best, looks, over).may_beat(small)) return;
         } else {
             Homes free(group, settings, orders, shape, nullptr);
-            free.weigh_nothing(nothing);
+            free.weigh_nothing(small);
             if (!free.possible() || !free.may_beat(best)) return;
         }
     }
-    Dividing(group, settings, shape, visit).run();
+    dividing.run();
 }
 
 }  // namespace onchip::nests

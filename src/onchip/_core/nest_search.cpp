@@ -218,9 +218,10 @@ std::vector<Group> with_pairings(Group group, bool pairs) {
 }  // namespace
 
 Problem::Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
-                 bool passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules)
+                 std::size_t passes, bool long_passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules)
     : groups_(with_pairings(Group(std::move(operators), std::move(buffers), !rules.tiles), pairs)),
-      settings_{0, 0, alignment, spine, passes, in_place, windows, rules}, orders_(groups_[0], !rules.slices) {
+      settings_{0, 0, alignment, spine, passes, long_passes, in_place, windows, rules},
+      orders_(groups_[0], !rules.slices) {
     if (alignment < 1 || spine > deepest) throw std::invalid_argument("nest: alignment from 1, at most 3 loops");
 }
 

@@ -41,7 +41,7 @@ using Progress = std::uint64_t;  // shapes looked at
 class Problem {
   public:
     Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
-            bool passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules);
+            std::size_t passes, bool long_passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules);
 
     // The best nest below `below` bytes; `whole` are buffers that lie on chip whole and cost nothing here. Ends when it
     // has looked at more shapes than `most_shapes`: tiles of loops along which windows slide count each.

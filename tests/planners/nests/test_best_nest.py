@@ -13,7 +13,7 @@ from nest_groups import NestCase, Walk, group_of, legal, named, random_nest_case
 from onchip.check.nest_homes import homes_of
 from onchip.check.nest_sizes import Sizes
 from onchip.check.nest_tree import paths_of
-from onchip.planners.nests import NestRules, NestSearch, best_nest, group_key, scratch_of, widened
+from onchip.planners.nests import MANY, NestRules, NestSearch, best_nest, group_key, scratch_of, widened
 from onchip.plans.nest import Nest, leaves
 from oracles.nest_family import arranged, classes_of, nest_of
 
@@ -105,7 +105,7 @@ def agree(case: NestCase, spine: int, stairs: dict[int, int], rules: NestRules) 
         alignment=case.alignment,
         rules=rules,
         spine=spine,
-        passes=False,
+        passes=0,
         pairs=False,
         in_place=False,
     )
@@ -257,3 +257,23 @@ def test_columns_of_two_products_are_cut_together() -> None:
     walk = Walk(case, paired.nest)
     assert (walk.bytes, walk.scratch) == (paired.bytes, paired.scratch)
     assert legal(case, paired.nest)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(200, 212))
+def test_more_passes_are_never_worse_and_long_ones_among_them(seed: int) -> None:
+    rng = Random(seed)
+    case = random_nest_case(rng, 4)
+    for room in (8, 20, 50, 120):
+        least: int | None = None
+        for passes, long_passes in ((0, False), (1, True), (1, False), (MANY, False)):
+            search = NestSearch(
+                case.group, case.leaving, alignment=case.alignment, passes=passes, long_passes=long_passes
+            )
+            found = search.best(case.whole, room)
+            assert least is None or (found is not None and found.bytes <= least)
+            least = found and found.bytes
+            if found is not None:
+                walk = Walk(case, found.nest)
+                assert legal(case, found.nest)
+                assert (walk.bytes, walk.scratch) == (found.bytes, found.scratch)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.nests import NestCandidate
+from onchip.planners.joint.nests import Nests
 from onchip.planners.joint.search import PATIENCE, WIDTHS, Found, JointSearch
 from onchip.planners.limits import Limits
 
@@ -41,7 +41,7 @@ def best_by_size(
     listed: JointSearch,
     below: int | None,
     limits: Limits,
-    nests: Sequence[NestCandidate] = (),
+    nests: Nests | None = None,
 ) -> tuple[JointSearch, Found]:
     """Return the cheapest steps found that cost less than `below` bytes of DRAM traffic, and their search.
 

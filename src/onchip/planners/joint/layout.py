@@ -68,9 +68,9 @@ def lay_out(
     time_limit: float | None,
     seed: int = 0,
 ) -> Layout | None:
-    """Return addresses within the budget; None if none were found.
+    """Return addresses within the budget; None if none were found, or a step needs more than that.
 
-    With `relocate` there always are some: tensors that do not pack are moved, at the least cost found.
+    With `relocate` there are some else: tensors that do not pack are moved, at the least cost found.
     """
     network = problem.network
     lives = residencies(problem, steps)
@@ -102,6 +102,8 @@ def lay_out(
     for i in working:
         size = problem.round_up(scratch_bytes(problem, steps[i]))
         rectangles.append(Rectangle(len(network.tensors) + i, i, i + 1, size, movable=False))
+    if any(load > problem.budget for load in _loads(rectangles, len(steps))):
+        return None  # places inside a nest may need more than what is alive
     found = place(
         rectangles,
         problem.budget,
@@ -123,6 +125,15 @@ def lay_out(
             if start < end:
                 placed.append(Placed(tensor, start, end, piece.address))
     return Layout(tuple(placed), scratch, found.relocation_bytes)
+
+
+def _loads(rectangles: Sequence[Rectangle], steps: int) -> list[int]:
+    """Return the bytes that lie on chip at every step."""
+    loads = [0] * steps
+    for r in rectangles:
+        for step in range(r.start, r.end):
+            loads[step] += r.size
+    return loads
 
 
 def _chains(

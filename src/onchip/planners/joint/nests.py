@@ -1,41 +1,25 @@
-"""The groups that joint planning may run as nests of loops, and the nests that it chose.
-
-Groups are intervals of the network's order: neighbouring operators that all state their reach. Groups of one
-text, as those of equal layers, are searched once.
-"""
+"""The nests of loops that joint planning may choose from: what they cost, and those that it chose."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from onchip import _core
 from onchip.check.nests import nested
-from onchip.network import Reach, bits, mask
+from onchip.network import bits
 from onchip.network.axes import GroupAxes, axes_of
-from onchip.network.reaches import reach_for
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.nests import NestSearch, group_key, widened
+from onchip.planners.joint.candidates import Found, NestCandidate, candidates
+from onchip.planners.nests import NestSearch, widened
 from onchip.plans import Group
-from onchip.plans.nest import Nest
+from onchip.plans.nest import Leaf, Loop, Nest
 
-__all__ = [
-    "LARGEST",
-    "MOST_SHAPES",
-    "SPINE",
-    "NestCandidate",
-    "NestWay",
-    "least_room",
-    "nest_candidates",
-    "nest_way",
-    "searches_of",
-]
+__all__ = ["MOST_SHAPES", "PASSES", "SPINE", "NestWay", "Nests", "nests_of"]
 
-LARGEST = 6
-"""Most operators of a group that runs as a nest."""
-
-SPINE, PASSES, WINDOWS = 3, False, 0
-"""Most loops with free tiles around one another, whether neighbours share slices, and most loops along
-which windows slide."""
+SPINE, PASSES, WINDOWS = 3, 0, 0
+"""Most loops with free tiles around one another, most times that neighbours share slices, and most loops
+along which windows slide."""
 
 MOST_SHAPES = 1_000
 """The most shapes of nests that the search of a group may look at in the whole budget: more take too long."""
@@ -43,94 +27,9 @@ MOST_SHAPES = 1_000
 MOST_TRIES = 6
 """The most rooms for which the tiles of a nest are widened."""
 
-MOST_BUFFERS = 60
-"""The most buffers of such a group."""
 
-
-@dataclass(frozen=True, slots=True)
-class NestCandidate:
-    """A group (bitset of operators) by its axes.
-
-    `leaving` are the buffers that must reach DRAM, `buffers` those of every tensor that enters or leaves
-    (bitsets), `floor` the bytes of all of them and of the weights, each once. Groups of the same `text` cost
-    the same.
-    """
-
-    members: int
-    axes: GroupAxes
-    leaving: tuple[int, ...]
-    buffers: Mapping[int, int]
-    floor: int
-    text: int
-
-
-def nest_candidates(problem: FusionProblem, largest: int = LARGEST) -> tuple[NestCandidate, ...]:
-    """Return the groups of at most `largest` neighbouring operators of the network's order."""
-    network = problem.network
-    found: list[NestCandidate] = []
-    texts: dict[object, int] = {}
-    order = network.order
-    over_maps = [_over_maps(reach_for(network, network.operators[v])) for v in order]
-    for first in range(len(order)):
-        for end in range(first + 1, min(first + largest, len(order)) + 1):
-            if over_maps[end - 1]:
-                break
-            axes = axes_of(network, order[first:end])
-            if isinstance(axes, str):
-                break
-            if len(axes.buffers) > MOST_BUFFERS:
-                break
-            members = mask(order[first:end])
-            if not joined(problem, members):
-                continue
-            escaping = problem.escaping(members)
-            leaving = tuple(
-                i for i, b in enumerate(axes.buffers) if b.tensor is not None and escaping >> b.tensor & 1
-            )
-            buffers: dict[int, int] = {}
-            floor = 0
-            for i, buffer in enumerate(axes.buffers):
-                if buffer.maker is None or i in leaving:
-                    floor += buffer.bytes
-                    if buffer.tensor is not None:
-                        buffers[buffer.tensor] = buffers.get(buffer.tensor, 0) | 1 << i
-            text = texts.setdefault(group_key(axes, leaving), len(texts))
-            found.append(NestCandidate(members, axes, leaving, buffers, floor, text))
-    dear = {
-        text
-        for text, search in enumerate(searches_of(problem, found))
-        if search.shapes(problem.budget) > MOST_SHAPES
-    }
-    kept: dict[int, int] = {}
-    return tuple(
-        replace(nest, text=kept.setdefault(nest.text, len(kept))) for nest in found if nest.text not in dear
-    )
-
-
-def _over_maps(reach: Reach | None) -> bool:
-    """Return whether an operator slides a window, or multiplies maps of three dimensions and more by weights.
-
-    Nests read whole sides where windows slide, and have too many axes to choose from on such maps.
-    """
-    if reach is None:
-        return False
-    slides = any(side.axis >= 0 and side.span > 1 for read in reach.reads for side in read)
-    return slides or (len(reach.reads) == 1 and bool(reach.sums) and len(reach.output) > 3)
-
-
-def joined(problem: FusionProblem, members: int) -> bool:
-    """Return whether the operators of a group hang together by tensors that they make or read."""
-    parts: list[tuple[int, int]] = []  # operators, tensors
-    for v in bits(members):
-        own, touched = 1 << v, problem.network.reads[v] | problem.network.writes[v]
-        rest = []
-        for operators, tensors in parts:
-            if tensors & touched:
-                own, touched = own | operators, touched | tensors
-            else:
-                rest.append((operators, tensors))
-        parts = [*rest, (own, touched)]
-    return len(parts) == 1
+NONE = Found()
+"""No candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +40,8 @@ class NestWay:
     """
 
     candidate: NestCandidate
+    axes: GroupAxes
     whole: tuple[int, ...]
-    operators: tuple[str, ...]
     nest: Nest
     crossing: Mapping[int, int]
     weight_bytes: int
@@ -155,66 +54,112 @@ class NestWay:
 
     def group(self, name: str) -> Group:
         """Return the declaration of the group."""
-        return Group(name, self.operators, self.scratch_bytes, tiling=self.nest)
+        names = tuple(op.name for op in self.axes.operators)
+        return Group(name, names, self.scratch_bytes, tiling=self.nest)
 
 
-def searches_of(problem: FusionProblem, nests: Sequence[NestCandidate]) -> list[NestSearch]:
-    """Return the search of every text."""
-    found: dict[int, NestSearch] = {}
-    for nest in nests:
-        if nest.text not in found:
-            found[nest.text] = _search(problem, nest)
-    return [found[i] for i in range(len(found))]
+class Nests:
+    """The groups that may run as nests, with one search for all of a text: what was asked once is known."""
+
+    def __init__(self, problem: FusionProblem, found: Found = NONE) -> None:
+        self.problem, self.candidates = problem, found.candidates
+        self.by_members = {nest.members: nest for nest in found.candidates}
+        self._axes = [axes for axes, _ in found.texts]
+        self._searches = [_search(problem, axes, leaving, PASSES) for axes, leaving in found.texts]
+        self.costs = _core.NestCosts(texts=[search.core for search in self._searches])
+        self._nests: dict[tuple[int, tuple[int, ...], int], Nest] = {}
+
+    def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay:
+        """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
+        axes = axes_of(self.problem.network, nest.operators)
+        assert isinstance(axes, GroupAxes)
+        kept = tuple(i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1)
+        key = (nest.text, kept, room)
+        if key not in self._nests:
+            crossing = self.costs.best(text=nest.text, whole=sum(1 << i for i in kept), room=room)
+            assert crossing is not None
+            found = self._searches[nest.text].best(kept, room, below=crossing + 1)
+            assert found is not None
+            self._nests[key] = found.nest
+        tree = _renamed(self._nests[key], self._axes[nest.text], axes)
+        return self._with_figures(NestWay(nest, axes, kept, tree, {}, 0, 0))
+
+    def wider(self, way: NestWay, room: int) -> NestWay:
+        """Return the same nest with tiles as large as `room` bytes allow: as many bytes cross."""
+        nest, within = way.candidate, room
+        for _ in range(MOST_TRIES):
+            tree = widened(
+                way.axes, nest.leaving, way.whole, way.nest, within, alignment=self.problem.alignment
+            )
+            found = self._with_figures(replace(way, nest=tree))
+            if found.dram_bytes != way.dram_bytes:
+                break
+            if found.scratch_bytes <= room:
+                return found
+            within -= found.scratch_bytes - room  # places need more than what is alive
+        return way
+
+    def least_room(self, nest: NestCandidate) -> int:
+        """Return the least bytes of scratch in which a group runs as a nest, all operands streamed."""
+        search = self._searches[nest.text]
+        most = sum(self.problem.round_up(b.bytes) for b in self._axes[nest.text].buffers)
+        low = 0
+        while low < most:
+            room = (low + most) // 2
+            found = search.best((), room)
+            if found is None:
+                low = room + 1
+            else:
+                most = min(room, found.scratch)
+        return low
+
+    def _with_figures(self, way: NestWay) -> NestWay:
+        """Return the way with its figures, by the checker's law."""
+        problem, members = self.problem, way.candidate.members
+        whole = {way.axes.buffers[i].tensor for i in way.whole}
+        streamed = [t for t in bits(problem.external(members) | problem.escaping(members)) if t not in whole]
+        law = nested(problem.network, way.group("nest"), way.candidate.operators, streamed, problem.alignment)
+        return replace(way, crossing=law.crossing, weight_bytes=law.weights, scratch_bytes=law.layout.extent)
 
 
-def nest_way(problem: FusionProblem, nest: NestCandidate, whole: int, room: int) -> NestWay:
-    """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
-    kept = tuple(i for i, b in enumerate(nest.axes.buffers) if b.tensor is not None and whole >> b.tensor & 1)
-    found = _search(problem, nest).best(kept, room)
-    assert found is not None
-    names = tuple(op.name for op in nest.axes.operators)
-    return _with_figures(problem, NestWay(nest, kept, names, found.nest, {}, 0, 0))
+def nests_of(problem: FusionProblem) -> Nests:
+    """Return the nests of all candidates but those whose search takes too long."""
+    found = candidates(problem)
+    quick = [
+        text
+        for text, (axes, leaving) in enumerate(found.texts)
+        if _search(problem, axes, leaving, 0).shapes(problem.budget) <= MOST_SHAPES
+    ]
+    return Nests(problem, found.only(quick))
 
 
-def wider(problem: FusionProblem, way: NestWay, room: int) -> NestWay:
-    """Return the same nest with tiles as large as `room` bytes allow: as many bytes cross, in fewer steps."""
-    nest, within = way.candidate, room
-    for _ in range(MOST_TRIES):
-        tree = widened(nest.axes, nest.leaving, way.whole, way.nest, within, alignment=problem.alignment)
-        found = _with_figures(problem, replace(way, nest=tree))
-        if found.dram_bytes != way.dram_bytes:
-            break
-        if found.scratch_bytes <= room:
-            return found
-        within -= found.scratch_bytes - room  # places need more than what is alive
-    return way
-
-
-def least_room(problem: FusionProblem, nest: NestCandidate) -> int:
-    """Return the least bytes of scratch in which a group runs as a nest, all operands streamed."""
-    search, most = _search(problem, nest), sum(problem.round_up(b.bytes) for b in nest.axes.buffers)
-    low = 0
-    while low < most:
-        room = (low + most) // 2
-        found = search.best((), room)
-        if found is None:
-            low = room + 1
-        else:
-            most = min(room, found.scratch)
-    return low
-
-
-def _with_figures(problem: FusionProblem, way: NestWay) -> NestWay:
-    """Return the way with its figures, by the checker's law."""
-    network, members = problem.network, way.candidate.members
-    whole = {way.candidate.axes.buffers[i].tensor for i in way.whole}
-    streamed = [t for t in bits(problem.external(members) | problem.escaping(members)) if t not in whole]
-    ids = [network.operator_id[name] for name in way.operators]
-    law = nested(network, way.group("nest"), ids, streamed, problem.alignment)
-    return replace(way, crossing=law.crossing, weight_bytes=law.weights, scratch_bytes=law.layout.extent)
-
-
-def _search(problem: FusionProblem, nest: NestCandidate) -> NestSearch:
+def _search(problem: FusionProblem, axes: GroupAxes, leaving: tuple[int, ...], passes: int) -> NestSearch:
     return NestSearch(
-        nest.axes, nest.leaving, alignment=problem.alignment, spine=SPINE, passes=PASSES, windows=WINDOWS
+        axes,
+        leaving,
+        alignment=problem.alignment,
+        spine=SPINE,
+        passes=passes,
+        long_passes=True,
+        windows=WINDOWS,
     )
+
+
+def _renamed(nest: Nest, before: GroupAxes, after: GroupAxes) -> Nest:
+    """Return the nest of one group for another of the same text."""
+    operators = {a.name: b.name for a, b in zip(before.operators, after.operators, strict=True)}
+    buffers = {a.name: b.name for a, b in zip(before.buffers, after.buffers, strict=True)}
+
+    def names(keep: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(buffers[name] for name in keep)
+
+    def item(old: Loop | Leaf) -> Loop | Leaf:
+        if isinstance(old, Leaf):
+            over = None if old.over is None else buffers[old.over]
+            return replace(old, operator=operators[old.operator], over=over)
+        along = tuple((operators[name], axis) for name, axis in old.over)
+        return replace(
+            old, over=along, body=tuple(map(item, old.body)), keep=names(old.keep), ring=names(old.ring)
+        )
+
+    return Nest(tuple(map(item, nest.body)), names(nest.keep))

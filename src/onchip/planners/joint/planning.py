@@ -18,7 +18,7 @@ from onchip.planners.joint.by_size import best_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.layout import lay_out
-from onchip.planners.joint.nests import least_room, nest_candidates
+from onchip.planners.joint.nests import nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import program
 from onchip.planners.joint.search import Found, JointSearch
@@ -105,7 +105,7 @@ class _Run:
 
     def run(self) -> Joint:
         over = overwritable(self.network) if self.options.overlap else ()
-        nests = nest_candidates(self.problem) if self.options.nests else ()
+        nests = nests_of(self.problem) if self.options.nests else None
         search = JointSearch(self.problem, over, nests=nests, limits=self.limits)
         if search.misfits:
             raise self.infeasible(search, over)
@@ -161,7 +161,7 @@ class _Run:
         """Yield programs of steps as cheap as found, first those that pack unmoved, then dearer ones."""
         assert found.dram_bytes is not None
         tried = [found]
-        yield from self.laid_out(found, relocate=False)
+        yield from self.laid_out(search, found, relocate=False)
         for seed in range(1, SEEDS + 1):
             if self.limits.over():
                 break
@@ -173,11 +173,11 @@ class _Run:
             )
             if again.dram_bytes == found.dram_bytes and again.steps not in [t.steps for t in tried]:
                 tried.append(again)
-                yield from self.laid_out(again, relocate=False)
+                yield from self.laid_out(search, again, relocate=False)
         for one in tried[:2]:
-            yield from self.laid_out(one, relocate=True)
+            yield from self.laid_out(search, one, relocate=True)
 
-    def laid_out(self, found: Found, *, relocate: bool) -> Iterator[Incumbent]:
+    def laid_out(self, search: JointSearch, found: Found, *, relocate: bool) -> Iterator[Incumbent]:
         """Yield the program of some steps, if they have addresses."""
         assert found.dram_bytes is not None
         began = time.perf_counter()
@@ -186,7 +186,7 @@ class _Run:
             self.problem, found.steps, relocate=relocate, time_limit=seconds, seed=self.limits.seed
         )
         if layout is not None:
-            instructions, groups = program(self.problem, found.steps, layout)
+            instructions, groups = program(self.problem, found.steps, layout, search.nests)
             moved = found.dram_bytes + layout.moved_bytes
             yield Incumbent("joint", instructions, groups, moved, time.perf_counter() - began)
 
@@ -199,10 +199,10 @@ class _Run:
         network, problem = self.network, self.problem
         hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}
         tiled = {v: least_scratch(problem, v) for v in hard}
-        for nest in search.nests.values():
+        for nest in search.nests.candidates:
             v = nest.members.bit_length() - 1
             if nest.members == 1 << v and v in hard:
-                tiled[v] = min(tiled[v], least_room(problem, nest))
+                tiled[v] = min(tiled[v], search.nests.least_room(nest))
         done, needs, hardest = 0, 0, -1
 
         def need(v: int) -> int:

@@ -9,7 +9,7 @@ from onchip.network import bits
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.program import crossing, declare, group_names, passes_whole
 from onchip.planners.joint.layout import Layout, Placed
-from onchip.planners.joint.nests import NestWay, wider
+from onchip.planners.joint.nests import Nests, NestWay
 from onchip.planners.joint.search import Step
 from onchip.plans import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store
 
@@ -17,7 +17,7 @@ __all__ = ["program"]
 
 
 def program(
-    problem: FusionProblem, steps: Sequence[Step], layout: Layout
+    problem: FusionProblem, steps: Sequence[Step], layout: Layout, nests: Nests
 ) -> tuple[tuple[Instruction, ...], tuple[Group, ...]]:
     """Return the instructions that run `steps` at the addresses of `layout`, and their groups in tiles.
 
@@ -58,7 +58,7 @@ def program(
             streaming: tuple[tuple[str, int], ...] = ()
         elif isinstance(step.way, NestWay):
             unit = next(names)
-            way = wider(problem, step.way, _room(problem, layout, i))
+            way = nests.wider(step.way, _room(problem, layout, i))
             declared.append(way.group(unit))
             streaming = tuple((name[t], size) for t, size in way.crossing.items())
         elif passes_whole(problem, step.members, step.way):

@@ -15,7 +15,7 @@ from onchip.network import bits, mask
 from onchip.planners.fusion import FusionProblem, GroupCost
 from onchip.planners.fusion.search import Fuser, Space, Stop, cost_of
 from onchip.planners.joint.bound import worths
-from onchip.planners.joint.nests import NestCandidate, NestWay, nest_way, searches_of
+from onchip.planners.joint.nests import Nests, NestWay
 from onchip.planners.limits import NO_LIMITS, End, Limits
 
 __all__ = ["ALL_RULES", "Figures", "Found", "JointSearch", "Rules", "Step", "compulsory_bytes"]
@@ -119,7 +119,7 @@ class JointSearch:
         problem: FusionProblem,
         over: Sequence[Sequence[int]] = (),
         *,
-        nests: Sequence[NestCandidate] = (),
+        nests: Nests | None = None,
         rules: Rules = ALL_RULES,
         limits: Limits = NO_LIMITS,
         largest: int = 0,
@@ -137,7 +137,7 @@ class JointSearch:
             problem.budget, limits=listing, most_groups=most_groups, stop=_stop(limits, began)
         )
         self.groups = self.fuser.core.listed
-        self.nests = {nest.members: nest for nest in nests}
+        self.nests = nests = nests or Nests(problem)
         place = {v: i for i, v in enumerate(self._order)}
         self._core = _core.Joint(
             fuser=self.fuser.core,
@@ -150,9 +150,9 @@ class JointSearch:
                     buffers=list(nest.buffers.items()),
                     floor=nest.floor,
                 )
-                for nest in nests
+                for nest in nests.candidates
             ],
-            texts=[search.core for search in searches_of(problem, nests)],
+            costs=nests.costs,
             rules=_core.JointRules(**asdict(rules)),
         )
         self.misfits = tuple(self._order[i] for i in self._core.misfits())
@@ -235,7 +235,7 @@ class JointSearch:
         group, whole = mask(self._order[i] for i in step.members), mask(step.whole)
         way: GroupCost | NestWay | None = None
         if step.nest:
-            way = nest_way(self.problem, self.nests[group], whole, step.cost.scratch)
+            way = self.nests.way(self.nests.by_members[group], whole, step.cost.scratch)
         elif not step.plain:
             way = cost_of(self.problem, group, step.cost)
         return Step(group, whole, tuple(step.evicted), step.over, way)

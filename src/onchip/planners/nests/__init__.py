@@ -5,11 +5,20 @@ loops, passes of neighbouring operators, and for every buffer the place where it
 search is exact within that family; every rule that makes it quick has a switch.
 """
 
-from onchip.planners.nests.search import ALL_RULES, NestFound, NestRules, NestSearch, best_nest, group_key
+from onchip.planners.nests.search import (
+    ALL_RULES,
+    MANY,
+    NestFound,
+    NestRules,
+    NestSearch,
+    best_nest,
+    group_key,
+)
 from onchip.planners.nests.widening import scratch_of, widened
 
 __all__ = [
     "ALL_RULES",
+    "MANY",
     "NestFound",
     "NestRules",
     "NestSearch",

@@ -10,7 +10,7 @@ from onchip.network.axes import GroupAxes, Use
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.plans.nest import Leaf, Loop, Nest
 
-__all__ = ["ALL_RULES", "NestFound", "NestRules", "NestSearch", "best_nest", "group_key"]
+__all__ = ["ALL_RULES", "MANY", "NestFound", "NestRules", "NestSearch", "best_nest", "group_key"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ class NestRules:
 
 ALL_RULES = NestRules()
 
+MANY = 64
+"""As many passes of one nest as there may be."""
+
 
 @dataclass(frozen=True, slots=True)
 class NestFound:
@@ -55,11 +58,11 @@ class NestSearch:
     """The search for one group, ready to be asked for many rooms.
 
     `leaving` are buffers made here that must reach DRAM (indices into `group.buffers`), `spine` is the most
-    loops around one another with free tiles. With `passes`, neighbouring operators may share loops of tile
-    1; with `pairs`, one loop may go along axes of equal size that no tensor links, of operators that share a
-    buffer; with `in_place`, an output lies over an operand that dies where both have one home. Windows slide
-    along at most `windows` loops of the spine. Raises
-    `ValueError` for more than 64 operators, buffers or axes.
+    loops around one another with free tiles. Up to `passes` times neighbouring operators may share loops of
+    tile 1, with `long_passes` only all of them that could; with `pairs`, one loop may go along axes of equal
+    size that no tensor links, of operators that share a buffer; with `in_place`, an output lies over an
+    operand that dies where both have one home. Windows slide along at most `windows` loops of the spine.
+    Raises `ValueError` for more than 64 operators, buffers or axes.
     """
 
     def __init__(
@@ -70,7 +73,8 @@ class NestSearch:
         alignment: int = 1,
         rules: NestRules = ALL_RULES,
         spine: int = 3,
-        passes: bool = True,
+        passes: int = MANY,
+        long_passes: bool = False,
         pairs: bool = True,
         in_place: bool = True,
         windows: int = 1,
@@ -99,6 +103,7 @@ class NestSearch:
             alignment=alignment,
             spine=spine,
             passes=passes,
+            long_passes=long_passes,
             pairs=pairs,
             in_place=in_place,
             windows=windows,
@@ -171,7 +176,8 @@ def best_nest(
     below: int | None = None,
     rules: NestRules = ALL_RULES,
     spine: int = 3,
-    passes: bool = True,
+    passes: int = MANY,
+    long_passes: bool = False,
     pairs: bool = True,
     in_place: bool = True,
     windows: int = 1,
@@ -190,6 +196,7 @@ def best_nest(
         rules=rules,
         spine=spine,
         passes=passes,
+        long_passes=long_passes,
         pairs=pairs,
         in_place=in_place,
         windows=windows,

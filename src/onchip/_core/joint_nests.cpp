@@ -1,0 +1,22 @@
+#include "joint_nests.h"
+
+namespace onchip::joint {
+
+std::optional<NestCost> NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit) {
+    Stairs& stairs = known_[Key{text, whole}];
+    if (const std::optional<Bytes> known = stairs.at(room)) {
+        if (*known >= limit) return std::nullopt;
+        return NestCost{*known, stairs.least_room(room)};
+    }
+    if (!stairs.below(room, limit)) return std::nullopt;
+    const std::optional<NestCost> found = texts_[text](whole, room, limit);
+    if (found)
+        stairs.learn(room, found->crossing, found->needs);
+    else if (limit >= unlimited)
+        stairs.learn(room, unlimited, 0);
+    else
+        stairs.learn_bound(room, limit);
+    return found;
+}
+
+}  // namespace onchip::joint

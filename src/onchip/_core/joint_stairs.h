@@ -1,0 +1,39 @@
+// The least bytes by room, as far as that is known.
+#pragma once
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "fusion_problem.h"
+
+namespace onchip::joint {
+
+using fusion::Bytes;
+using fusion::Id;
+using fusion::no_id;
+using fusion::unlimited;
+
+// The least bytes by room: a falling step function, known in parts.
+class Stairs {
+  public:
+    // The least bytes in `room`, where that is known.
+    std::optional<Bytes> at(Bytes room) const;
+    // The least room that is known to move no more than `room` does.
+    Bytes least_room(Bytes room) const;
+    // In rooms from `needs` to `room` it is `cost` (`unlimited`: nothing fits in `room` or less).
+    void learn(Bytes room, Bytes cost, Bytes needs);
+    // In `room` or less it is not below `cost`.
+    void learn_bound(Bytes room, Bytes cost) { bounds_.emplace_back(room, cost); }
+    bool below(Bytes room, Bytes limit) const;
+    bool cut = false;  // some of it may be too much
+
+  private:
+    struct Part {
+        Bytes from, to, cost;
+    };
+    std::vector<Part> parts_;  // disjoint
+    std::vector<std::pair<Bytes, Bytes>> bounds_;
+    Bytes too_small_ = -1;     // in this room and less nothing fits
+};
+
+}  // namespace onchip::joint

@@ -1,0 +1,198 @@
+"""The groups that joint planning may run as nests of loops.
+
+Groups are intervals of an order of the network: neighbouring operators that all state their reach. Groups of
+one text, as those of equal layers, have the same nests: their axes are worked out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from onchip.network import Network, Operator, bits, mask
+from onchip.network.axes import GroupAxes, axes_of
+from onchip.network.operators import Reach
+from onchip.network.reaches import reach_for
+from onchip.planners.fusion import FusionProblem
+from onchip.planners.nests import group_key
+
+__all__ = ["LARGEST", "SMALL", "Found", "NestCandidate", "candidates", "closed", "joined"]
+
+SMALL, LARGEST = 6, 6
+"""Most operators of any group that runs as a nest, and of one that is `closed`."""
+
+MOST_BUFFERS = 60
+"""The most buffers of such a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class NestCandidate:
+    """A group (bitset of operators), and its operators in the order in which they run.
+
+    `leaving` are the buffers of its axes that must reach DRAM, `buffers` those of every tensor that enters or
+    leaves (bitsets), `floor` the bytes of all of them and of the weights, each once. Groups of the same
+    `text` cost the same.
+    """
+
+    members: int
+    operators: tuple[int, ...]
+    leaving: tuple[int, ...]
+    buffers: Mapping[int, int]
+    floor: int
+    text: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All candidates, and for every text the axes of one group that has it, and its leaving buffers."""
+
+    candidates: tuple[NestCandidate, ...] = ()
+    texts: tuple[tuple[GroupAxes, tuple[int, ...]], ...] = ()
+
+    def only(self, texts: Iterable[int]) -> Found:
+        """Return those of some texts."""
+        kept = {text: i for i, text in enumerate(texts)}
+        candidates = tuple(replace(c, text=kept[c.text]) for c in self.candidates if c.text in kept)
+        return Found(candidates, tuple(self.texts[text] for text in kept))
+
+
+def candidates(problem: FusionProblem, largest: int = LARGEST) -> Found:
+    """Return the groups of at most `largest` neighbouring operators of the network's order: any up to
+    `SMALL`, of more those that are `closed`."""
+    network = problem.network
+    drafts: dict[object, _Draft | None] = {}
+    texts: dict[str, int] = {}
+    found: list[NestCandidate] = []
+    groups: list[tuple[GroupAxes, tuple[int, ...]]] = []
+    kinds = _Kinds(network)
+    for operators in _intervals(network, largest, kinds):
+        members = mask(operators)
+        if len(operators) > SMALL and not closed(problem, operators):
+            continue
+        escaping = problem.escaping(members)
+        key, tensors = kinds.signature(operators, escaping)
+        if key not in drafts:
+            drafts[key] = _draft(network, operators, escaping, tensors)
+        draft = drafts[key]
+        if draft is None or not joined(problem, members):
+            continue
+        if draft.text not in texts:
+            texts[draft.text] = len(groups)
+            groups.append((draft.axes, draft.leaving))
+        buffers = {tensors[i]: held for i, held in draft.buffers}
+        text = texts[draft.text]
+        found.append(NestCandidate(members, operators, draft.leaving, buffers, draft.floor, text))
+    return Found(tuple(found), tuple(groups))
+
+
+def _intervals(network: Network, largest: int, kinds: _Kinds) -> Iterator[tuple[int, ...]]:
+    order = network.order
+    for first in range(len(order)):
+        for end in range(first + 1, min(first + largest, len(order)) + 1):
+            if kinds.alone[order[end - 1]]:
+                break
+            yield order[first:end]
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A group but for names: what all groups of its signature share, tensors by their places in it."""
+
+    axes: GroupAxes
+    leaving: tuple[int, ...]
+    buffers: tuple[tuple[int, int], ...]
+    floor: int
+    text: str
+
+
+def _draft(
+    network: Network, operators: Sequence[int], escaping: int, tensors: Sequence[int]
+) -> _Draft | None:
+    axes = axes_of(network, operators)
+    if isinstance(axes, str) or len(axes.buffers) > MOST_BUFFERS:
+        return None
+    leaving = tuple(
+        i for i, b in enumerate(axes.buffers) if b.tensor is not None and escaping >> b.tensor & 1
+    )
+    place = {t: i for i, t in enumerate(tensors)}
+    buffers: dict[int, int] = {}
+    floor = 0
+    for i, buffer in enumerate(axes.buffers):
+        if buffer.maker is None or i in leaving:
+            floor += buffer.bytes
+            if buffer.tensor is not None:
+                at = place[buffer.tensor]
+                buffers[at] = buffers.get(at, 0) | 1 << i
+    return _Draft(axes, leaving, tuple(buffers.items()), floor, group_key(axes, leaving))
+
+
+class _Kinds:
+    """The operators of a network by what their axes depend on, names apart."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        known: dict[object, int] = {}
+        self.kind = [known.setdefault(self._key(op), len(known)) for op in network.operators]
+        self.alone = [_over_maps(reach_for(network, op)) for op in network.operators]
+
+    def _key(self, op: Operator) -> object:
+        tensors = [self.network.tensors[t] for t in (*op.inputs, *op.outputs)]
+        shapes = [
+            (t.bytes, t.shape, t.patches, self.network.tensors[self.network.root[t.id]]) for t in tensors
+        ]
+        sizes = [(size, shape, patches, root.bytes, root.patches) for size, shape, patches, root in shapes]
+        reach = reach_for(self.network, op)
+        return (reach and _nameless(reach), op.workspace, op.weight_bytes, len(op.inputs), tuple(sizes))
+
+    def signature(self, operators: Sequence[int], escaping: int) -> tuple[object, list[int]]:
+        """Return what tells groups apart but names, and the tensors (roots) as they appear."""
+        seen: dict[int, int] = {}
+        rows: list[object] = []
+        for v in operators:
+            op = self.network.operators[v]
+            touched = [self.network.root[t] for t in (*op.inputs, *op.outputs)]
+            places = tuple(seen.setdefault(t, len(seen)) for t in touched)
+            rows.append((self.kind[v], places))
+        leaves = tuple(i for t, i in seen.items() if escaping >> t & 1)
+        return (tuple(rows), leaves), list(seen)
+
+
+def _nameless(reach: Reach) -> Reach:
+    """Return a reach whose constants are named by the order in which they appear."""
+    names: dict[str, str] = {}
+    weights = [
+        replace(constant, name=names.setdefault(constant.name, str(len(names)))) for constant in reach.weights
+    ]
+    return replace(reach, weights=tuple(weights))
+
+
+def _over_maps(reach: Reach | None) -> bool:
+    """Return whether an operator slides a window, or multiplies maps of three dimensions and more by weights.
+
+    Nests read whole sides where windows slide, and have too many axes to choose from on such maps.
+    """
+    if reach is None:
+        return False
+    slides = any(side.axis >= 0 and side.span > 1 for read in reach.reads for side in read)
+    return slides or (len(reach.reads) == 1 and bool(reach.sums) and len(reach.output) > 3)
+
+
+def closed(problem: FusionProblem, operators: Sequence[int]) -> bool:
+    """Return whether without its first operator no fewer bytes of tensors cross, nor without its last."""
+    crossing = problem.crossing_bytes(mask(operators))
+    return all(problem.crossing_bytes(mask(some)) >= crossing for some in (operators[1:], operators[:-1]))
+
+
+def joined(problem: FusionProblem, members: int) -> bool:
+    """Return whether the operators of a group hang together by tensors that they make or read."""
+    parts: list[tuple[int, int]] = []  # operators, tensors
+    for v in bits(members):
+        own, touched = 1 << v, problem.network.reads[v] | problem.network.writes[v]
+        rest = []
+        for operators, tensors in parts:
+            if tensors & touched:
+                own, touched = own | operators, touched | tensors
+            else:
+                rest.append((operators, tensors))
+        parts = [*rest, (own, touched)]
+    return len(parts) == 1
