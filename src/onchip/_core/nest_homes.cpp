@@ -11,6 +11,35 @@ Homes::Homes(const Group& group, const Settings& settings, Orders& orders, Shape
       choices_(nests::choices(group, shape_, settings.kept(), frame)),
       tiles_(group, shape_, settings.room, settings.alignment, settings.rules.tiles) {
     for (const Choice& choice : choices_) all_.push_back({0, choice.options.size()});
+    find_alike();
+}
+
+// Buffers from outside of one use each, by one operator and along the same axes, as the vectors of a norm are.
+void Homes::find_alike() {
+    const auto same = [&](Id a, Id b) {
+        const Buffer &x = group_.buffers[a], &y = group_.buffers[b];
+        if (x.maker >= 0 || y.maker >= 0 || group_.uses[a].size() != 1 || group_.uses[b].size() != 1) return false;
+        const Access &u = group_.accesses[group_.uses[a][0]], &v = group_.accesses[group_.uses[b][0]];
+        return u.op == v.op && u.axes == v.axes && u.slides.empty() && v.slides.empty() && x.sides == y.sides &&
+               x.element == y.element;
+    };
+    for (std::size_t c = 1; c < choices_.size(); ++c)
+        for (std::size_t before = c; before-- > 0;)
+            if (same(choices_[before].buffer, choices_[c].buffer)) {
+                alike_.push_back({before, c});
+                break;
+            }
+}
+
+// Of two that are alike the first has its home no deeper: else they change places. False if nothing is left.
+bool Homes::in_order(Ranges& ranges) const {
+    for (const auto& [first, second] : alike_)
+        ranges[second].from = std::max(ranges[second].from, ranges[first].from);
+    for (std::size_t i = alike_.size(); i-- > 0;) {
+        const auto& [first, second] = alike_[i];
+        ranges[first].to = std::min(ranges[first].to, ranges[second].to);
+    }
+    return std::all_of(ranges.begin(), ranges.end(), [](Range r) { return r.from < r.to; });
 }
 
 const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own) {
@@ -148,9 +177,10 @@ void Homes::node(Best& best, const Ranges& ranges) {
     if (!worst || relaxed->bytes >= best.bytes) return;
     Ranges part = ranges;
     part[*worst].to = part[*worst].from + 1;
-    node(best, part);
-    part[*worst] = {ranges[*worst].from + 1, ranges[*worst].to};
-    node(best, part);
+    if (in_order(part)) node(best, part);
+    part = ranges;
+    ++part[*worst].from;
+    if (in_order(part)) node(best, part);
 }
 
 // Homes for the tiles of a relaxation: of each buffer the fewest bytes that fit, the dearest buffer first. Returns the

@@ -65,6 +65,8 @@ class Homes {
     };
     using Ranges = std::vector<Range>;
 
+    void find_alike();
+    bool in_order(Ranges& ranges) const;
     void tighten();
     void node(Best& best, const Ranges& ranges);
     void every(Best& best, Ranges& ranges, std::size_t buffer);
@@ -82,6 +84,7 @@ class Homes {
     const Frame* frame_;
     std::vector<Choice> choices_;
     Ranges all_;
+    std::vector<std::pair<std::size_t, std::size_t>> alike_;  // choices that differ in name alone
     Tiles tiles_;
     // By leaf and its private uses: what its orders of slices hold.
     std::map<std::pair<Id, Set>, std::vector<std::vector<Term>>> either_;

@@ -183,6 +183,18 @@ def test_more_room_never_costs_bytes(seed: int) -> None:
         before = found.bytes
 
 
+@pytest.mark.parametrize("lines", [["a: y(m,n) = x(m,n) b(n) c(n) d(n) e(m)"], [
+    "a: h(m,n) = x(m,n) b(n) c(n) d(n)", "p: y(m,k) = h(m,n) w(n,k) f(k) g(k)"
+]])  # fmt: skip
+def test_buffers_that_are_alike_are_tried_in_one_order(lines: list[str]) -> None:
+    group = group_of("m=6 n=5 k=4", lines)
+    leaving = named(group, "y")
+    for room in range(3, 60, 3):
+        one = best_nest(group, leaving, (), room, spine=2)
+        other = best_nest(group, leaving, (), room, spine=2, rules=NestRules(bounds=False))
+        assert (one and one.bytes) == (other and other.bytes), room
+
+
 def test_names_do_not_change_the_key() -> None:
     lines = ["up: h(m,f) = x(m,d) A(d,f)", "down: z(m,y) = h(m,f) B(f,y)"]
     other = [line.replace("x(", "in(").replace("up", "first") for line in lines]
