@@ -121,6 +121,14 @@ def test_a_few_nests_along_windows(name: str, tmp_path: Path) -> None:
     drawn(alone_of(name, tmp_path), 6, name)
 
 
+@pytest.mark.thorough
+def test_slices_that_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of operators that make nothing in some turns."""
+    monkeypatch.setattr("onchip.run.tiled.nests.run.LEAST_SLICES", 3)
+    monkeypatch.setattr("onchip.run.tiled.nests.run.ONE_BY_ONE", 2)
+    drawn(alone_of("joins, groups and pads", tmp_path), 20, "at once")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["op", "fused"])
 @pytest.mark.parametrize("name", MODELS)

@@ -236,7 +236,8 @@ class NestRun:
         for axis, tile in self.tree.slices[o].slices:
             low, high = self.spans[o][axis]
             slices *= -(-(high - low) // tile)
-        self.ahead = self._ahead(o) if slices >= LEAST_SLICES and not self.kernels[o].sums else None
+        several = slices >= LEAST_SLICES and all(low < high for low, high in self.spans[o])
+        self.ahead = self._ahead(o) if several and not self.kernels[o].sums else None
         self.level(level)
         self.ahead = None
 
