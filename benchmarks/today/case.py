@@ -1,4 +1,4 @@
-"""One network in one form: read, planned, checked, executed; a line of JSON for `today_networks.py`."""
+"""Networks read, planned, checked, executed: a line of JSON for each file, for `today_networks.py`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ import onchip
 from onchip.readers import ReadOptions, load
 
 
-def tiled(network: onchip.Network) -> int:
-    """Return the operators that may be part of a group: by their geometry or by a reach."""
-    return sum(
-        operator.reach is not None or (operator.geometry is not None and operator.geometry.promises)
-        for operator in network.operators
-    )
+def in_parts(operator: onchip.Operator) -> bool:
+    """Return whether an operator may be part of a group: by its geometry or by a reach."""
+    return operator.reach is not None or (operator.geometry is not None and operator.geometry.promises)
 
 
 def executed(plan: onchip.Plan, seconds: float) -> dict[str, Any]:
@@ -43,25 +40,27 @@ def _run(plan: onchip.Plan, answer: Any) -> None:
         answer.send({"refused": f"CRASH {type(problem).__name__}: {problem}"})
 
 
-def planned(path: str, budget: str, seconds: float, *, execute: bool) -> dict[str, Any]:
-    """Return figures of a plan, or the line that refuses it."""
+def planned(path: str, budget: str, seconds: float, execution: float) -> dict[str, Any]:
+    """Return figures of a plan, or the line that refuses it; `execution` are the seconds that it may run."""
     found: dict[str, Any] = {}
     began = time.perf_counter()
     try:
         plan = onchip.plan(path, budget=budget, dtype="int8", fuse=True, time_limit=seconds)
         found["seconds"] = round(time.perf_counter() - began, 1)
         several = [group for group in plan.groups if len(group.operators) > 1]
+        result = plan.result
         found |= {
             "groups": len(plan.groups),
             "several": len(several),
             "fused": sum(len(group.operators) for group in several),
-            "dram": plan.result.dram_bytes,
-            "status": plan.result.status,
+            "dram": result.dram_bytes,
+            "least": result.compulsory_bytes + result.weight_bytes,
+            "status": result.status,
         }
         plan.check()
         found["checked"] = True
-        if execute:
-            found |= executed(plan, seconds)
+        if execution:
+            found |= executed(plan, execution)
     except onchip.OnchipError as problem:
         found["refused"] = str(problem)
     except Exception as problem:
@@ -70,26 +69,21 @@ def planned(path: str, budget: str, seconds: float, *, execute: bool) -> dict[st
 
 
 def main() -> None:
-    path, seconds, *budgets = sys.argv[1:]
-    case: dict[str, Any] = {}
-    try:
-        network = load(path, ReadOptions(dtype="int8")).network
-        case |= {"operators": len(network.operators), "tiled": tiled(network)}
-        case["untiled"] = sorted(
-            {
-                operator.type
-                for operator in network.operators
-                if operator.reach is None
-                and not (operator.geometry is not None and operator.geometry.promises)
-            }
-        )
-        for budget in budgets:
-            case[budget] = planned(path, budget, float(seconds), execute=budget == budgets[0])
-    except onchip.OnchipError as problem:
-        case["refused"] = str(problem)
-    except Exception as problem:
-        case["refused"] = f"CRASH {type(problem).__name__}: {problem}"
-    print(json.dumps(case | {"file": Path(path).name}))
+    seconds, execution = map(float, sys.argv[1:3])
+    budgets = [word for word in sys.argv[3].split(",") if word]
+    for path in sys.argv[4:]:
+        case: dict[str, Any] = {"file": Path(path).name}
+        try:
+            operators = load(path, ReadOptions(dtype="int8")).network.operators
+            case["operators"] = len(operators)
+            case["whole"] = sorted(operator.type for operator in operators if not in_parts(operator))
+            for budget in budgets:
+                case[budget] = planned(path, budget, seconds, execution if budget == budgets[0] else 0)
+        except onchip.OnchipError as problem:
+            case["refused"] = str(problem)
+        except Exception as problem:
+            case["refused"] = f"CRASH {type(problem).__name__}: {problem}"
+        print(json.dumps(case), flush=True)
 
 
 if __name__ == "__main__":

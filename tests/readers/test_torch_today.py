@@ -43,6 +43,12 @@ FUNCTIONS = {
     "scattered": lambda t: torch.zeros_like(t).scatter(-1, t.topk(3).indices, t.topk(3).values),
     "a number scattered": lambda t: t.scatter(1, t.argmax(1, keepdim=True), -1.0),
     "added at indices": lambda t: t.scatter_add(3, _picked(t), t),
+    "attention with one row of a mask": lambda t: nn.functional.scaled_dot_product_attention(
+        t, t, t, attn_mask=(t[:, :1, :1, :8] > 0)
+    ),
+    "attention with the same row of a mask for all": lambda t: nn.functional.scaled_dot_product_attention(
+        t[0], t[0], t[0], attn_mask=t[0, :1, :1, :8]
+    ),
     "group norm of rows": lambda t: nn.functional.group_norm(t[:, :, 0], 2) + 1,
     "group norm of maps": lambda t: nn.functional.group_norm(t, 4) * t,
 }  # fmt: skip

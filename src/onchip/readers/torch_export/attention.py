@@ -30,7 +30,7 @@ def _attention(to: Exporter, node: Node) -> None:
         operands.append(to.reshape(f"{name}.{key}", to.value(a[key]), here, four))
     mask = a.get("attn_mask")
     if mask is not None:
-        operands.append(_mask(to, node, mask, len(after)))
+        operands.append(_mask(to, node, mask, len(after), [shape(a[key])[-2] for key in ("query", "key")]))
     settings: dict[str, Any] = {}
     if a["is_causal"]:
         settings["is_causal"] = 1
@@ -45,15 +45,20 @@ def _attention(to: Exporter, node: Node) -> None:
         to.parts[node] = [value]
 
 
-def _mask(to: Exporter, node: Node, mask: Node, rank: int) -> str:
-    """Return the mask with at most four dimensions; ONNX aligns it at the last, as torch does."""
+def _mask(to: Exporter, node: Node, mask: Node, rank: int, sides: list[int]) -> str:
+    """Return the mask with at most four dimensions; ONNX aligns it at the last, as torch does.
+
+    One row for all queries (the padding of a text) is repeated: onnxruntime takes none without it.
+    """
     here = shape(mask)
-    value = to.value(mask)
-    if len(here) <= 4 and rank == 4:
+    value, name = to.value(mask), f"{to.path(node)}.mask"
+    if len(here) > 4 or rank != 4:
+        if any(size != 1 for size in here[:-3]):
+            raise to.refuse(node, "has a mask with more than four dimensions")
+        value, here = to.reshape(name, value, here, here[-3:]), here[-3:]
+    if len(here) < 2 or here[-2:] == sides:
         return value
-    if any(size != 1 for size in here[:-3]):
-        raise to.refuse(node, "has a mask with more than four dimensions")
-    return to.reshape(f"{to.path(node)}.mask", value, here, here[-3:])
+    return to.emit("Expand", f"{name}.rows", [value, to.constant(f"{name}.shape", [*here[:-2], *sides])])
 
 
 # ---------------------------------------------------------------------- one packed projection
