@@ -56,13 +56,14 @@ class Tiles:
 
 DIVISORS = Tiles("divisors", imperfect=False)
 COARSE = Tiles("any, coarseness 2", imperfect=True, coarseness=2.0)
+FINER = Tiles("any, coarseness 1.5", imperfect=True, coarseness=1.5)
 ANY = Tiles("any", imperfect=True)
 
 
 def cases() -> Iterator[tuple[Layer, int, tuple[Tiles, ...]]]:
     """Yield layers with buffer sizes in bytes and the tile sizes for the peer."""
     for mib in (4, 16, 32):
-        yield gpt3_67b(), mib * MIB, (DIVISORS, COARSE, ANY) if mib < 32 else (DIVISORS,)
+        yield gpt3_67b(), mib * MIB, (DIVISORS, COARSE, FINER, ANY) if mib < 32 else (DIVISORS,)
     for model in (llama3_8b, qwen3_8b):
         for mib in (4, 16, 32):
             yield model(2048), mib * MIB, (DIVISORS,)
