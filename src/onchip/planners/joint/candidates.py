@@ -18,7 +18,7 @@ from onchip.planners.nests import group_key
 
 __all__ = ["LARGEST", "SMALL", "Found", "NestCandidate", "candidates", "closed", "joined"]
 
-SMALL, LARGEST = 6, 6
+SMALL, LARGEST = 6, 9
 """Most operators of any group that runs as a nest, and of one that is `closed`."""
 
 MOST_BUFFERS = 60
@@ -178,9 +178,9 @@ def _over_maps(reach: Reach | None) -> bool:
 
 
 def closed(problem: FusionProblem, operators: Sequence[int]) -> bool:
-    """Return whether without its first operator no fewer bytes of tensors cross, nor without its last."""
+    """Return whether more bytes of tensors would cross without its first operator, and without its last."""
     crossing = problem.crossing_bytes(mask(operators))
-    return all(problem.crossing_bytes(mask(some)) >= crossing for some in (operators[1:], operators[:-1]))
+    return all(problem.crossing_bytes(mask(some)) > crossing for some in (operators[1:], operators[:-1]))
 
 
 def joined(problem: FusionProblem, members: int) -> bool:

@@ -14,10 +14,9 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
     """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over."""
     over = "operators that run whole may write at the address of an input that dies"
     sharing = over if options.overlap else "no tensor over another"
-    larger = f" (of more than {SMALL} those where leaving out neither end lets fewer bytes of tensors cross)"
     nests = (
-        f" at most {LARGEST} neighbouring operators of the network's order{larger if LARGEST > SMALL else ''}"
-        f" as a nest of loops (up to {SPINE}"
+        f" at most {LARGEST} neighbouring operators of the network's order (of more than {SMALL} those where"
+        f" leaving out either end lets more bytes of tensors cross) as a nest of loops (up to {SPINE}"
         " around one another with free tiles, no operator repeated; without windows, products of 3-D maps,"
         f" and groups of more than {MOST_SHAPES:,} shapes of nests), any operands whole;"
     )
