@@ -85,7 +85,7 @@ def _mark(case: Case) -> str:
 def _counts(cases: Mapping[tuple[str, str], Case]) -> str:
     """Return a table of how many files of each form came how far."""
     lines = [
-        "| form | files | read | planned | executed | plan refused by its runtime |",
+        "| form | files | read | planned | executed | differ or refused then |",
         "|---|--:|--:|--:|--:|--:|",
     ]
     for form in FORMS:
@@ -116,7 +116,7 @@ def _refusals(cases: Mapping[tuple[str, str], Case]) -> str:
 
 
 def _short(line: str) -> str:
-    text = line.replace("|", "/").split("; among:")[0]
+    text = line.replace("|", "/").split("; among:")[0].split("  [Caused")[0]
     start = text.find("node ")
     return text[start:] if text.startswith("/") and start > 0 else text[:200]
 
