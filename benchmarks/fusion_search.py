@@ -44,7 +44,7 @@ PAPER = {  # sets, off-line bottom-up ms, on-line bottom-up ms (Table 5)
     "squeezenet1_0": ("1057", "2.19", "0.24"),
     "googlenet": ("50436", "27.89", "0.64"),
     "resnet50": ("3510", "2.73", "0.29"),
-    "resnet152": ("24250", "35.01", "0.23"),
+    "resnet152": ("24250", "5.01", "0.23"),
     "resnet1202": ("-", "383.95", "5.26"),
     "nasnetalarge": ("2.9e7", "8713.16", "274.10"),
 }
