@@ -40,8 +40,8 @@ PAPER_TABLE_5: dict[str, tuple[int, int | None, float, float, int]] = {
 }
 """Operators, groups Optimus, milliseconds bottom-up Optimus and on-line, final groups.
 
-The text we have runs the cells of a row together. Times have two decimals: 173.43 and 5.01 for ResNet-152. Where
-ResNet-1202's groups end and those on line begin cannot be told."""
+The text we have runs the cells of a row together. Times have two decimals: 173.43 and 5.01 for ResNet-152.
+Where ResNet-1202's groups end and those on line begin cannot be told."""
 
 
 class Data:
@@ -336,8 +336,8 @@ def _tab5(d: Data) -> Iterator[str]:
             ]
             yield f"| {NETWORKS[name]} | {reading} | " + " | ".join(cells) + " |"
     yield "\nThe paper's times are its C++ on a Core i7-6700 (3.4 GHz), bottom-up; ours are CPU time here."
-    yield "Cells run together in the text we have: 5.01 is ResNet-152's by the two decimals that times have; what"
-    yield "part of ResNet-1202's digits are its groups cannot be told."
+    yield "Cells run together in the text we have: 5.01 is ResNet-152's by the two decimals that"
+    yield "times have; what part of ResNet-1202's digits are its groups cannot be told."
 
 
 # -- the page and the plots ----------------------------------------------------------------------------------
