@@ -1,0 +1,186 @@
+"""What our pages show as a paper's own figure stands in that paper's text, in the row of the same name.
+Skipped where the texts are not beside the checkout."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAPERS = Path(__file__).parents[3] / "shared" / "papers"
+
+pytestmark = pytest.mark.skipif(not PAPERS.is_dir(), reason="the papers' texts are not here")
+
+
+def paper(name: str, begin: str, end: str = "\n\x00") -> str:
+    """A part of a paper's text, from a line that begins so, up to the first `end` after it."""
+    text = (PAPERS / f"{name}.txt").read_text("utf-8") + "\n\x00"
+    found = re.search(rf"^{re.escape(begin)}.*?(?={re.escape(end)})", text, re.S | re.M)
+    assert found, f"{name}.txt has no part from {begin!r} to {end!r}"
+    return found[0]
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of every table row below a heading, without heads."""
+    below = (DOCS / page).read_text("utf-8").split(f"\n## {heading}", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in below.splitlines() if line.startswith("|")]
+    dashes = {i for i, line in enumerate(lines) if re.fullmatch(r"[|:\- ]+", line)}
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for i, line in enumerate(lines)
+        if i not in dashes and i + 1 not in dashes
+    ]
+
+
+def same(cell: str, printed: str) -> bool:
+    """Whether two cells are one figure, or neither is any: 8.70 is 8.7, and an empty cell a dash."""
+    try:
+        return float(cell.replace(",", "")) == float(printed)
+    except ValueError:
+        return cell.replace("-", "") == printed.replace("-", "")
+
+
+def hold(cells: list[str], printed: list[str], what: str) -> None:
+    assert len(cells) == len(printed), f"{what}: the page has {cells}, the paper {printed}"
+    for cell, there in zip(cells, printed, strict=True):
+        assert same(cell, there), f"{what}: the page has {cell} of {cells}, the paper {there} of {printed}"
+
+
+OPTIMUS = {
+    "VGG16": "VGG",
+    "GoogLeNet": "GoogleNet",
+    "ResNet-50": "ResNet50",
+    "ResNet-152": "ResNet152",
+    "ResNet-1202": "ResNet1202",
+}
+"""The rows of Optimus' Table 5 by our names for them."""
+
+
+def test_optimus_table_4() -> None:
+    text = paper("optimus", "Table 4.", "Table 4. Reduction").splitlines()
+    chips = {"eyeriss": "Eyeriss", "shidiannao": "ShiDianNao", "lower-bound": "[7]"}
+    ours = {row[0]: row[2:] for row in rows("optimus.md", "Table 4") if row[1] == "the paper"}
+    assert ours.keys() == chips.keys()
+    for chip, cells in ours.items():
+        assert chips[chip] + "".join(cells) in text
+
+
+def test_optimus_table_5() -> None:
+    """The text runs a row's cells together: times are what has two decimals, a dash is any count."""
+    text = paper("optimus", "Table 5.", "Skip 8")
+    names, finals = re.findall(r"operator-groups to (.*?) are ([\d, and]+),", text)[0]
+    final = dict(zip(re.findall(r"\w+", names.replace("and ", "")), re.findall(r"\d+", finals), strict=True))
+    compared = 0
+    for row in rows("optimus.md", "Table 5"):
+        operators, groups, last, exact, online = (cell.replace(",", "") for cell in row[-5:])
+        if operators == "-":
+            continue
+        name = OPTIMUS.get(row[0], row[0])
+        many = r"[1-9]\d*" if groups == "-" else groups
+        time = r"(?:[1-9]\d*|0)\.\d\d"
+        cells = rf"{name}\d{{1,2}}{operators}{many}[1-9]\d*{time}{exact}{time}{online}"
+        line = next((line for line in text.splitlines() if line.startswith(name)), "not there")
+        assert re.fullmatch(cells, line), f"{row[0]}: {row[-5:]} is not {line}"
+        assert last == final[name], row[0]
+        compared += 1
+    assert compared == 12
+
+
+def test_cosma_table_ii() -> None:
+    text = paper("cosma", "TABLE II", "Refer to caption")
+    budgets = ("MR", "MH", "MP")
+    compared = 0
+    for row in rows("cosma.md", "Table II"):
+        printed = re.findall(rf"^{row[0]} (.*)$", text, re.M)[0].split()
+        hold([row[3], row[5], row[7]], printed[budgets.index(row[1]) :: 3], f"{row[0]} at {row[1]}")
+        compared += 1
+    assert compared == 12
+
+
+def test_vmcu_table_3() -> None:
+    text = paper("vmcu", "Table 3:", "The evaluation results")
+    blocks = [row for row in rows("vmcu.md", "Fig. 8, Table 3") if re.fullmatch(r"S\d", row[0])]
+    assert len(blocks) == 8
+    for row in blocks:
+        took, _, theirs = re.findall(rf"^{row[0]} (.*)$", text, re.M)[0].split()
+        hold(row[4:6], [took, theirs], row[0])
+
+
+def test_vmcu_table_2() -> None:
+    text = paper("vmcu", "Table 2:", "Table 3:")
+    blocks = [row for row in rows("vmcu.md", "Where the paper errs") if re.fullmatch(r"[SB]\d+", row[0])]
+    assert len(blocks) == 5
+    for row in blocks:
+        side, *channels, window, strides = re.findall(rf"^{row[0]} (.*)$", text, re.M)[0].split()
+        assert row[1] == (
+            f"{side} x {side}, channels {', '.join(channels)}, {window} x {window}, strides {strides}"
+        )
+
+
+def test_simple_method_table_1() -> None:
+    text = paper("simple-method", "inception-a1", "Table 1:")
+    modules = [row for row in rows("simple-method.md", "Table 1") if row[-1] == "yes"]
+    assert len(modules) == 12
+    for row in modules:
+        hold(row[2:-1], re.findall(rf"^{row[0]} (.*)$", text, re.M)[0].split(), row[0])
+
+
+def test_hax_conn_table_2() -> None:
+    text = paper("hax-conn", "Table 2.", "3.3.")
+    groups = [row for row in rows("hax-conn.md", "Table 2") if re.fullmatch(r"\d+-\d+", row[0])]
+    assert len(groups) == 10
+    for row in groups:
+        printed = re.findall(rf"^{row[0]} (.*)$", text, re.M)[0].split()
+        hold([*row[1:4], *row[5:8]], printed, row[0])
+
+
+def test_hax_conn_table_5() -> None:
+    words = paper("hax-conn", "Table 5.", "Applications:").split()
+    networks = rows("hax-conn.md", "Table 5")
+    assert len(networks) == 10
+    for row in networks:
+        at = words.index(row[0]) + 1
+        hold([*row[1:3], *row[6:8]], words[at : at + 4], row[0])
+
+
+def test_hax_conn_table_6() -> None:
+    words = paper("hax-conn", "Table 6.", "Scenario 1 -").split()
+    begins = [i - 1 for i, word in enumerate(words) if word in ("Min", "Max")]
+    experiments = [words[a:b] for a, b in zip(begins, [*begins[1:], len(words)], strict=True)]
+    theirs = [row for row in rows("hax-conn.md", "Table 6") if row[4:5] == ["paper"]]
+    changes = {row[0]: row[2] for row in rows("hax-conn.md", "Table 6") if len(row) == 6}
+    assert len(theirs) == len(experiments) == 10
+    for row, printed in zip(theirs, experiments, strict=True):
+        first = next(i for i, word in enumerate(printed) if "." in word)
+        hold([row[0], *row[5:9]], [printed[0], *printed[first : first + 8 : 2]], row[0])
+        one, other, way, back, took = printed[first + 8 : first + 13]
+        hold([row[9]], [took], row[0])
+        assert changes[row[0]] == f"{one} {way}, {other} {back}"
+
+
+def test_hax_conn_table_8() -> None:
+    words = paper("hax-conn", "Table 8.", "The DNNs that").split()
+    table = [row for row in rows("hax-conn.md", "Table 8") if re.match(r"\d", row[0])]
+    begins = [words.index(row[0].replace(" ", "-")) for row in table]
+    assert len(table) == 10
+    for row, a, b in zip(table, begins, [*begins[1:], len(words)], strict=True):
+        ours = [word for cell in row[1:] if cell for word in cell.split("<br>")[0].split()]
+        hold(ours, words[a + 1 : b], row[0])
+
+
+@pytest.mark.parametrize(
+    ("page", "name"), [("optimus.md", "optimus"), ("cosma.md", "cosma"), ("vmcu.md", "vmcu")]
+)
+def test_shares_that_a_paper_says_stand_in_it(page: str, name: str) -> None:
+    """In prose: shares, ratios and sizes in a sentence that begins with what the paper says."""
+    text = (PAPERS / f"{name}.txt").read_text("utf-8")
+    said = re.findall(
+        r"(?:[Tt]he paper (?:says|saves|reports)|The paper:)((?:[^.;:\n]|\.\d|\n(?!\n))*)",
+        (DOCS / page).read_text("utf-8"),
+    )
+    figures = [figure for part in said for figure in re.findall(r"\d+\.\d+|\d+(?= %|-\d+ %)", part)]
+    assert figures
+    for figure in figures:
+        assert re.search(rf"(?<![\d.]){re.escape(figure)}(?![\d])", text), f"{page}: {figure}"
