@@ -1,6 +1,7 @@
 #include "nest_group.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 namespace onchip::nests {
@@ -44,18 +45,17 @@ const Slide* window_of(const std::vector<Slide>& slides, std::size_t side) {
     return nullptr;
 }
 
-// The indices of a side that any of the windows needs.
-std::int64_t rows_of(const Slide& slide, std::int64_t windows, std::int64_t size) {
-    std::int64_t rows = 0, next = 0;
-    for (std::int64_t o = 0; o < windows && next < size; ++o) {
-        const std::int64_t at = o * slide.stride - slide.before;
+// Marks the indices of a side that windows need, those of the needed indices along their axis.
+void mark(const Slide& slide, const std::vector<bool>& needed, std::vector<bool>& side) {
+    const auto size = static_cast<std::int64_t>(side.size());
+    std::int64_t next = 0;  // all before it are marked already, as far as they are needed
+    for (std::size_t o = 0; o < needed.size(); ++o) {
+        if (!needed[o]) continue;
+        const std::int64_t at = static_cast<std::int64_t>(o) * slide.stride - slide.before;
         const std::int64_t first = at >= 0 ? at / slide.per : -((slide.per - 1 - at) / slide.per);
-        const std::int64_t from = std::max(next, first), to = std::min(size, first + slide.span);
-        if (from >= to) continue;
-        rows += to - from;
-        next = to;
+        for (next = std::max(next, first); next < std::min(size, first + slide.span); ++next)
+            side[static_cast<std::size_t>(next)] = true;
     }
-    return rows;
 }
 
 std::vector<Point> points_of(std::int64_t size, bool every_tile) {
@@ -107,6 +107,9 @@ Group::Group(std::vector<Operator> given, std::vector<Buffer> used, bool every_t
         for (const Id u : of[o])
             if (may_lie_under(accesses[u], accesses[of[o].back()])) under[o].push_back(accesses[u].buffer);
     find_classes();
+    const bool windows = std::any_of(accesses.begin(), accesses.end(), [](const Access& a) { return !a.slides.empty(); });
+    if (windows) find_least();
+    else for (Id b = 0; b < buffers.size(); ++b) least_.push_back(bytes(b));
 }
 
 // What an operator makes may take the place of an operand that is made and read here alone, once, and whose element,
@@ -125,18 +128,47 @@ bool Group::may_lie_under(const Access& read, const Access& made) const {
     return std::all_of(op.axes.begin() + op.outputs, op.axes.end(), [](std::int64_t sum) { return sum == 1; });
 }
 
-Bytes Group::least(Id buffer) const {
-    Bytes all = buffers[buffer].element;
-    for (std::size_t s = 0; s < buffers[buffer].sides.size(); ++s) {
-        const std::int64_t size = buffers[buffer].sides[s];
-        std::int64_t rows = 0;
-        for (const Id u : uses[buffer]) {
-            const Slide* slide = accesses[u].writes ? nullptr : window_of(accesses[u].slides, s);
-            rows = std::max(rows, slide ? rows_of(*slide, operators[accesses[u].op].axes[slide->axis], size) : size);
+// Backwards from what leaves: operators need not make what no window needs.
+void Group::find_least() {
+    least_.resize(buffers.size());
+    std::vector<std::vector<std::vector<bool>>> needed(size());  // by operator and axis: its indices
+    const auto counted = [](const std::vector<bool>& side) {
+        return static_cast<Bytes>(std::count(side.begin(), side.end(), true));
+    };
+    // The indices along a side that all readers need, or one use.
+    const auto rows = [&](Id b, std::size_t s, std::optional<Id> only) {
+        std::vector<bool> side(static_cast<std::size_t>(buffers[b].sides[s]));
+        for (const Id u : uses[b]) {
+            const Access& access = accesses[u];
+            if (access.writes || u != only.value_or(u)) continue;
+            const Slide* slide = window_of(access.slides, s);
+            if (slide) {
+                mark(*slide, needed[access.op][slide->axis], side);
+            } else {
+                const std::vector<bool>* along = access.axes[s] < 0 ? nullptr : &needed[access.op][static_cast<Id>(access.axes[s])];
+                for (std::size_t i = 0; i < side.size(); ++i) side[i] = side[i] || !along || (*along)[i];
+            }
         }
-        all = times(all, rows);
+        return side;
+    };
+    for (Id o = static_cast<Id>(size()); o-- > 0;) {
+        for (const std::int64_t axis : operators[o].axes) needed[o].push_back(std::vector<bool>(static_cast<std::size_t>(axis), true));
+        const Access& made = accesses[of[o].back()];
+        if (buffers[made.buffer].leaves || uses[made.buffer].size() == 1) continue;
+        for (std::size_t s = 0; s < made.axes.size(); ++s)
+            if (made.axes[s] >= 0) needed[o][static_cast<Id>(made.axes[s])] = rows(made.buffer, s, std::nullopt);
     }
-    return all;
+    for (Id b = 0; b < buffers.size(); ++b) {
+        if (buffers[b].maker >= 0) {
+            least_[b] = bytes(b);
+            continue;
+        }
+        for (const Id u : uses[b]) {  // each may have a buffer of its own: no fewer than of the one that needs most
+            Bytes own = buffers[b].element;
+            for (std::size_t s = 0; s < buffers[b].sides.size(); ++s) own = times(own, counted(rows(b, s, u)));
+            least_[b] = std::max(least_[b], own);
+        }
+    }
 }
 
 bool Group::slides_along(const Access& access, Id loop_class) const {

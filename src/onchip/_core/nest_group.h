@@ -96,7 +96,7 @@ class Group {
     // The bytes of a buffer.
     Bytes bytes(Id buffer) const;
     // A bound from below for the bytes of it that cross if all that its uses need crosses once.
-    Bytes least(Id buffer) const;
+    Bytes least(Id buffer) const { return least_[buffer]; }
     // True if windows slide along the side that a loop over the class cuts.
     bool slides_along(const Access& access, Id loop_class) const;
     // True if the buffer is made here and read here.
@@ -116,11 +116,13 @@ class Group {
   private:
     void check() const;
     void find_classes();
+    void find_least();
     bool may_lie_under(const Access& read, const Access& made) const;
     void set_classes(const std::vector<Members>& all, const std::vector<bool>& paired);
     bool pairable(const Members& a, const Members& b) const;
 
     bool every_tile_;
+    std::vector<Bytes> least_;  // by buffer
     std::vector<Members> joined_;  // by class
 };
 
