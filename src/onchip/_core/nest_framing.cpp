@@ -69,6 +69,12 @@ Set Framing::again(Id loop, std::size_t decided) const {
     return found;
 }
 
+Set Framing::open(std::size_t decided) const {
+    Set found = 0;
+    for (std::size_t i = decided; i < candidates_.size(); ++i) found |= one(candidates_[i].buffer);
+    return found;
+}
+
 // Takes the rows of the tiles that are looked at, as far as candidates are decided.
 void Framing::take(std::size_t decided) {
     for (const Id l : loops_) {
@@ -76,7 +82,7 @@ void Framing::take(std::size_t decided) {
         if (to - from > 1 || decided == 0) {
             frame_.turned[l] = &shape_.windows[l]->least(from, to, again(l, 0));
         } else {
-            exact_[l] = shape_.windows[l]->at(from, again(l, decided));
+            exact_[l] = shape_.windows[l]->at(from, again(l, decided), open(decided));
             frame_.turned[l] = &exact_[l];
         }
     }
@@ -130,7 +136,7 @@ void Framing::decide(std::size_t next, bool fresh) {
     for (const Id l : loops) {
         // Worth it if in this loop, or further in, rows come twice without.
         bool keeps = !settings_.rules.rings;
-        for (const Id inner : loops_) keeps |= inner >= l && shape_.windows[inner]->at(ranges_[inner].first, again(inner, next)).shared[buffer].keeps;
+        for (const Id inner : loops_) keeps |= inner >= l && shape_.windows[inner]->at(ranges_[inner].first, again(inner, next), open(next)).shared[buffer].keeps;
         if (!keeps) continue;
         frame_.ring[buffer] = static_cast<int>(l);
         decide(next + 1, true);

@@ -43,6 +43,7 @@ class Framing {
 
     void find_candidates();
     Set again(Id loop, std::size_t decided) const;
+    Set open(std::size_t decided) const;
     void take(std::size_t decided);
     bool may_beat(std::size_t decided, Set nothing);
     void narrow();

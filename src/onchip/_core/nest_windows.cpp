@@ -198,7 +198,7 @@ void Window::find_points() {
 }
 
 // From the last operator to the first: each goes as far as its readers need.
-Turned Window::at(std::size_t point, Set again) const {
+Turned Window::at(std::size_t point, Set again, Set open) const {
     const auto [turns, tile] = points_[point];
     const auto n = static_cast<std::size_t>(turns);
     Turned found{turns, std::vector<Rows>(group_.accesses.size()), std::vector<Shared>(group_.buffers.size())};
@@ -214,7 +214,7 @@ Turned Window::at(std::size_t point, Set again) const {
         for (const auto& [access, reader, slide] : readers_[o])
             for (std::size_t j = 0; j < n; ++j)
                 highs[j] = std::max(highs[j], end_of(slide, high[reader * n + j], size));
-        const bool redone = has(again & inner_, buffer);
+        const bool redone = has(again & inner_, buffer), undecided = has(open & inner_, buffer);
         std::copy(highs, highs + n, first.begin());
         for (const auto& [access, reader, slide] : readers_[o])
             for (std::size_t j = 0; j < n; ++j)
@@ -226,7 +226,7 @@ Turned Window::at(std::size_t point, Set again) const {
         for (std::size_t j = 0; j < n; ++j) {
             const std::int64_t before = j ? highs[j - 1] : 0;
             if (group_.buffers[buffer].leaves) first[j] = std::min(first[j], before);
-            lows[j] = redone ? first[j] : before;
+            lows[j] = redone ? first[j] : undecided ? std::max(first[j], before) : before;
             own.moved += highs[j] - lows[j];
             own.held = std::max(own.held, highs[j] - lows[j]);
             shared.keeps |= first[j] < before;
@@ -275,7 +275,7 @@ const Turned& Window::least(std::size_t from, std::size_t to, Set again) {
     if (!fresh) return known->second;
     std::vector<Turned>& table = tables_[again];
     if (table.empty())
-        for (std::size_t i = 0; i < points_.size(); ++i) table.push_back(at(i, again));
+        for (std::size_t i = 0; i < points_.size(); ++i) table.push_back(at(i, again, ~again));
     Turned& least = known->second = table[from];
     for (std::size_t i = from + 1; i < to; ++i) {
         const Turned& other = table[i];

@@ -47,9 +47,10 @@ class Window {
     // Buffers made and read in the loop, with their home there.
     Set inner() const { return inner_; }
 
-    // At one point. `again`: buffers made here whose rows are made again where a turn needs them again.
-    Turned at(std::size_t point, Set again) const;
-    // The least at any point from `from` on before `to`.
+    // At one point. `again`: buffers made here whose rows are made again where a turn needs them again, and no others are.
+    // Of those in `open` it is not known: they begin at the later of both.
+    Turned at(std::size_t point, Set again, Set open) const;
+    // The least at any point from `from` on before `to`; all but `again` are open.
     const Turned& least(std::size_t from, std::size_t to, Set again);
 
   private:
