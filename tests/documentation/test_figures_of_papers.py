@@ -170,6 +170,17 @@ def test_hax_conn_table_8() -> None:
         hold(ours, words[a + 1 : b], row[0])
 
 
+def test_hax_conn_figures_1_and_7() -> None:
+    """What the text says: ms of two ways to run two networks, seconds to the optimum."""
+    text = paper("hax-conn", "We investigate concurrent execution")
+    row = next(row for row in rows("hax-conn.md", "Fig. 1") if row[0] == "paper")
+    assert [float(cell) for cell in row[1:3]] == [11.3, 10.6]
+    for said in ("11.3ms", "10.6ms", "#28 and #95", "1.9s and 1.3s", "pair (5.8s)"):
+        assert said in text, said
+    seconds = [row[-1] for row in rows("hax-conn.md", "Fig. 7") if len(row) == 7 and row[0].isdigit()]
+    assert seconds == ["5.8", "1.9", "1.3"]
+
+
 @pytest.mark.parametrize(
     ("page", "name"), [("optimus.md", "optimus"), ("cosma.md", "cosma"), ("vmcu.md", "vmcu")]
 )
