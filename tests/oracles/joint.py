@@ -21,7 +21,7 @@ from onchip.network import bits
 from onchip.network.axes import axes_of
 from onchip.network.maps import Maps
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.candidates import LARGEST, SMALL, closed
+from onchip.planners.joint.candidates import LARGEST, SMALL, closed, joined
 from onchip.planners.joint.nests import MOST_SHAPES, PASSES, SPINE, WINDOWS
 from onchip.planners.nests import NestSearch
 from onchip.plans import Blocks, Boxes, Group, Tiling
@@ -301,8 +301,10 @@ def _by_tensor(unit: Unit) -> dict[int, int]:
 
 
 def _nests(problem: FusionProblem, members: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """By whole operands, the least bytes for every room of a group of neighbours, connected or not."""
+    """By whole operands, the least bytes for every room of a group of neighbours."""
     network = problem.network
+    if not joined(problem, members):
+        return
     at = sorted(network.order.index(v) for v in bits(members))
     if at[-1] - at[0] >= min(len(at), LARGEST + 1) or len(at) > LARGEST:
         return

@@ -69,6 +69,8 @@ class Prices {
     // How it runs at the cost of tiled().
     Way describe(Id group, Mask whole, Bytes room);
 
+    // The group as one that may run as a nest; null if it may not.
+    const NestGroup* nested(Id group) const { return nest_of_[group] == no_id ? nullptr : &nests_[nest_of_[group]]; }
     // Whether some way may not have been the best.
     bool was_cut() const { return cut_; }
     std::uint64_t evaluated() const { return evaluated_; }
@@ -90,7 +92,6 @@ class Prices {
     bool streams(Id group, Mask whole);
     void load(Id group);
     Way evaluate(Id group, Mask whole, Bytes room, Bytes limit);
-    const NestGroup* nested(Id group) const { return nest_of_[group] == no_id ? nullptr : &nests_[nest_of_[group]]; }
     void add_nests();
     void as_nest(Id group, Mask whole, Bytes room, Bytes limit, Way& way);
     void cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole);

@@ -24,8 +24,18 @@ Bytes Search::floor() {
 std::vector<Id> Search::misfits() {
     std::vector<Id> result;
     for (Id v = 0; v < problem_.operators.size(); ++v)
-        if (least(v) >= unlimited) result.push_back(v);
+        if (least(v) >= unlimited && !fits_with_others(v)) result.push_back(v);
     return result;
+}
+
+// Whether an operator that does not fit alone runs in a nest with others, where it may lie over what they make.
+bool Search::fits_with_others(Id op) {
+    for (Id g = 0; g < prices_.groups(); ++g) {
+        if (prices_.single(g) || !prices_.nested(g)) continue;
+        const std::vector<Id>& members = prices_.members(g);
+        if (std::find(members.begin(), members.end(), op) != members.end() && prices_.least(g) < unlimited) return true;
+    }
+    return false;
 }
 
 bool Search::prepare(std::size_t most, const Limits& limits) {

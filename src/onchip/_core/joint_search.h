@@ -47,7 +47,7 @@ class Search {
     Priced price(std::vector<Bytes> worth, std::size_t most, const fusion::Limits& limits);
     Bytes least(Id op) { return prices_.least(prices_.alone(op)); }
     // The operators that cannot run at all.
-    std::vector<Id> misfits();
+    std::vector<Id> misfits();  // operators that run in no way, whatever the others do
     // What all operators cost at least beside what crosses in any case, however they are grouped.
     Bytes floor();
 
@@ -60,6 +60,7 @@ class Search {
     Found pass(std::size_t width, Bytes below, std::uint64_t seed, const fusion::Limits& limits);
 
   private:
+    bool fits_with_others(Id op);
     struct Node {
         Id at, from, group;
         Mask whole;

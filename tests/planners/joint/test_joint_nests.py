@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 import onchip
+from onchip.base.errors import Infeasible
 from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits
@@ -18,6 +19,7 @@ from onchip.planners.joint.nests import nests_of
 from onchip.planners.joint.options import JointOptions, fusion_options
 from onchip.planners.joint.planning import plan
 from onchip.plans import Nest, Plan
+from oracles.nest_cases import groups_network
 
 CHIP = Chip("test", 1)
 
@@ -114,3 +116,17 @@ def test_groups_with_windows_are_no_candidates(tmp_path: Path) -> None:
     network = onchip.load(model(tmp_path, text)).network
     problem = FusionProblem.of(network, CHIP, fusion_options(JointOptions(fuse=True)), 4000)
     assert nests_of(problem).candidates == ()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [1757, 3, 40, 77])
+def test_what_is_needed_is_enough_and_no_less_is(seed: int) -> None:
+    """An operator may fit in a nest with others, and nowhere else."""
+    network = groups_network(Random(seed), 4)
+    with pytest.raises(Infeasible) as no:
+        planned(network, 1)
+    needs = no.value.needs
+    assert planned(network, needs).result.dram_bytes > 0
+    with pytest.raises(Infeasible) as still:
+        planned(network, needs - 1)
+    assert still.value.needs == needs

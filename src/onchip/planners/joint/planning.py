@@ -194,7 +194,8 @@ class _Run:
         """Return the need of the hardest step of the easiest order, for operators that fit in no tiling.
 
         Greedy, as in placement: of the ready operators, run the one that currently needs least; the more have
-        run, the more inputs die with their readers, and outputs may take their places.
+        run, the more inputs die with their readers, and outputs may take their places. In a nest an operator
+        may need less than alone: then the least budget is searched below that.
         """
         network, problem = self.network, self.problem
         hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}
@@ -221,8 +222,22 @@ class _Run:
             if need(v) > needs:
                 needs, hardest = need(v), v
             done |= 1 << v
+        together = [nest for nest in search.nests.candidates if len(nest.operators) > 1]
+        if any(v in hard and search.nests.least_room(n) < tiled[v] for n in together for v in n.operators):
+            needs = self.least_budget(over, needs)
         space = space_of(self.options, problem.channel_tile, problem.least_rows)
         return misfit(problem, hardest, needs).but(space=space)
+
+    def least_budget(self, over: Sequence[Sequence[int]], enough: int) -> int:
+        """Return the least budget up to `enough`, which is, in which a plan is found."""
+        low = self.budget  # is not
+        while enough - low > 1 and not self.limits.over():
+            middle = (low + enough) // 2
+            problem = FusionProblem.of(self.network, self.chip, fusion_options(self.options), middle)
+            search = JointSearch(problem, over, nests=nests_of(problem), limits=self.limits)
+            fits = not search.misfits and search.best(limits=self.limits).dram_bytes is not None
+            low, enough = (low, middle) if fits else (middle, enough)
+        return enough
 
     def recorded(
         self, best: Incumbent, fused: Incumbent | None, placed: Incumbent | None
