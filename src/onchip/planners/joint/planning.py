@@ -29,8 +29,9 @@ from onchip.plans import Plan
 
 __all__ = ["Joint", "plan", "solve"]
 
-START, PLACED, SEARCHED = 0.35, 0.5, 0.85
-"""Shares of the time limit after which fusion, placement and the joint search end."""
+START, PLACED, PLAIN, SEARCHED = 0.35, 0.5, 0.65, 0.85
+"""Shares of the time limit after which fusion, placement, the joint search without nests and that with them
+end."""
 
 SEEDS = 4
 """Searches for other, equally cheap steps if the first do not pack."""
@@ -120,6 +121,8 @@ class _Run:
         )
         known = [made for made in (fused, placed) if made is not None]
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
+        if nests is not None and nests.candidates and self.limits.left() is not None:
+            best = self.without_nests(over, best)
         below = None if best is None else best.dram_bytes
         search, found = best_by_size(self.problem, over, search, below, self.limits.until(SEARCHED), nests)
         if found.dram_bytes is not None:
@@ -156,6 +159,17 @@ class _Run:
         if made.result.dram_bytes != best.dram_bytes:
             raise AssertionError("the cost model and the checker disagree about what crosses")
         return Joint(made, _bytes(fused), _bytes(placed), found)
+
+    def without_nests(self, over: Sequence[Sequence[int]], best: Incumbent | None) -> Incumbent | None:
+        """Return the best plan without nests, which is soon found: time may end before one with nests is."""
+        search = JointSearch(self.problem, over, limits=self.limits)
+        if search.misfits:
+            return best
+        below = None if best is None else best.dram_bytes
+        search, found = best_by_size(self.problem, over, search, below, self.limits.until(PLAIN))
+        if found.dram_bytes is None:
+            return best
+        return next(self.addressed(search, found), best)
 
     def addressed(self, search: JointSearch, found: Found) -> Iterator[Incumbent]:
         """Yield programs of steps as cheap as found, first those that pack unmoved, then dearer ones."""
