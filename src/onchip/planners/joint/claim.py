@@ -15,9 +15,9 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
     over = "operators that run whole may write at the address of an input that dies"
     sharing = over if options.overlap else "no tensor over another"
     nests = (
-        f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more than"
-        f" {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of loops (up"
-        f" to {SPINE}"
+        f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more"
+        f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"
+        f" loops (up to {SPINE}"
         " around one another with free tiles, no operator repeated; without windows, products of 3-D maps,"
         f" and groups of more than {MOST_SHAPES:,} shapes of nests), any operands whole;"
     )
