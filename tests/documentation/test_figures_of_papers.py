@@ -99,6 +99,27 @@ def test_cosma_table_ii() -> None:
     assert compared == 12
 
 
+def test_cosma_shares_beside_the_papers() -> None:
+    """The table above the figures: the paper's two means from its text, ours from the table below."""
+    text = (PAPERS / "cosma.txt").read_text("utf-8")
+    page = (DOCS / "cosma.md").read_text("utf-8")
+    share = {(r[0], r[1], r[2]): (r[3], r[9]) for r in rows("cosma.md", "Traffic removed") if len(r) == 11}
+    theirs = {
+        "human-designed": re.findall(
+            r"on average (\d+)% of non-compulsory data accesses for these ten", text
+        ),
+        "NAS": re.findall(r"on average, (\d+)% of non-compulsory data accesses for four", text),
+    }
+    beside = re.findall(r"^\| (human-designed|NAS) \| ([\w ]+) \|((?: \d+ % \|){5})$", page, re.M)
+    assert len(beside) == 3
+    for networks, tensors, cells in beside:
+        printed, *ours = re.findall(r"\d+", cells)
+        assert [printed] == theirs[networks]
+        fused, op = share[networks, tensors, "fused"], share[networks, tensors, "op"]
+        means = [fused[0], op[0], fused[1], op[1]]
+        assert ours == [mean.split(" %")[0] for mean in means], (networks, tensors)
+
+
 def test_vmcu_table_3() -> None:
     text = paper("vmcu", "Table 3:", "The evaluation results")
     blocks = [row for row in rows("vmcu.md", "Fig. 8, Table 3") if re.fullmatch(r"S\d", row[0])]
