@@ -19,7 +19,7 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
         f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"
         f" loops (up to {SPINE}"
         " around one another with free tiles, no operator repeated; without windows, products of 3-D maps,"
-        f" and groups of more than {MOST_SHAPES:,} shapes of nests), any operands whole;"
+        f" and groups of more than {MOST_SHAPES:,} shapes of nests in this budget), any operands whole;"
     )
     priced = fusion_options(options)
     return (
