@@ -120,7 +120,8 @@ def test_search_and_tables_lead_to_the_map(browser: Chromium, tmp_path: Path) ->
 
 
 def rows_at(browser: Chromium, down: float) -> str:
-    """The step that the tooltip names at a height of the map's label column."""
+    """The step that the tooltip names at a height of the map's label column, which may be below the fold."""
+    browser.evaluate("document.getElementById('canvas').scrollIntoView({block: 'center'})")
     browser.point(*inside(browser, 0.05, down))
     return tip(browser).splitlines()[0]
 
