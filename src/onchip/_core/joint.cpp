@@ -16,12 +16,15 @@ namespace onchip::joint {
 namespace {
 
 // The search of a text, asked by the prices: a mask of whole buffers, a room, and a limit that counts.
-BestNest asking(nests::Problem* problem) {
-    return [problem](std::uint64_t whole, Bytes room, Bytes limit) -> std::optional<NestCost> {
-        const nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), {});
-        if (!answer.found) return std::nullopt;
-        return NestCost{answer.found->bytes, answer.found->need};
-    };
+NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes) {
+    return {[problem](std::uint64_t whole, Bytes room, Bytes limit) -> std::optional<NestCost> {
+                const nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), {});
+                if (!answer.found) return std::nullopt;
+                return NestCost{answer.found->bytes, answer.found->need};
+            },
+            [problem, budget, most_shapes] {
+                return problem->best(0, budget, nests::unlimited, {}, most_shapes).shapes <= most_shapes;
+            }};
 }
 
 fusion::Limits limits_of(Asked& asked, const Wanted& wanted) { return {asked.limits<fusion::Progress>(wanted), 0, 0}; }
@@ -49,12 +52,13 @@ void bind(nb::module_& m) {
     nb::class_<NestCosts>(m, "NestCosts")
         .def(
             "__init__",
-            [](NestCosts* self, const std::vector<nests::Problem*>& texts) {
-                std::vector<BestNest> best;
-                for (nests::Problem* const problem : texts) best.push_back(asking(problem));
-                new (self) NestCosts(std::move(best));
+            [](NestCosts* self, const std::vector<nests::Problem*>& texts, Bytes budget, std::uint64_t most_shapes) {
+                std::vector<NestText> asked;
+                for (nests::Problem* const problem : texts) asked.push_back(asking(problem, budget, most_shapes));
+                new (self) NestCosts(std::move(asked));
             },
-            nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"))
+            nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"), nb::arg("budget"), nb::arg("most_shapes"))
+        .def("quick", &NestCosts::quick, nb::arg("text"))
         .def(
             "best",
             [](NestCosts& self, std::uint32_t text, std::uint64_t whole, Bytes room) -> std::optional<Bytes> {
@@ -81,12 +85,12 @@ void bind(nb::module_& m) {
             nb::arg("over"), nb::arg("nests"), nb::arg("costs"), nb::arg("rules"))
         .def(
             "prepare",
-            [](Search& self, std::size_t most, const Wanted& wanted) {
+            [](Search& self, std::size_t most, std::optional<Bytes> below, const Wanted& wanted) {
                 Asked asked;
                 const fusion::Limits limits = limits_of(asked, wanted);
-                return asked.run([&] { return self.prepare(most, limits); });
+                return asked.run([&] { return self.prepare(most, below.value_or(unlimited), limits); });
             },
-            nb::kw_only(), nb::arg("most"), nb::arg("limits"))
+            nb::kw_only(), nb::arg("most"), nb::arg("below").none(), nb::arg("limits"))
         .def("least", &Search::least, nb::arg("op"))
         .def("misfits", &Search::misfits)
         .def("floor", &Search::floor)

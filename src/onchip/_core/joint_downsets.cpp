@@ -101,7 +101,24 @@ void Downsets::worth(std::vector<Bytes> of) {
     for (Id set = 0; set < sets_.size(); ++set) refresh(set);
 }
 
-bool Downsets::price(std::size_t most, fusion::Clock& clock) {
+// What no way to a set costs less than, by quick bounds of the groups. `order`: sets of fewer operators last.
+std::vector<Bytes> Downsets::least_before(std::span<const Id> order) {
+    std::vector<Bytes> before(sets_.size(), unlimited);
+    before[0] = 0;
+    std::vector<Move> from;
+    for (std::size_t i = order.size(); i-- > 0;) {
+        if (before[order[i]] >= unlimited) continue;
+        moves(order[i], from);
+        for (const Move& m : from) {
+            const Bytes bound = prices_.bound(m.group);
+            if (bound < unlimited) before[m.to] = std::min(before[m.to], before[order[i]] + bound);
+        }
+    }
+    return before;
+}
+
+bool Downsets::price(std::size_t most, Bytes below, fusion::Clock& clock) {
+    for (Id set = 0; set < sets_.size(); ++set) refresh(set);  // what was known may hold for less than `below` alone
     // Operators one by one reach every downset.
     for (Id set = 0; set < sets_.size(); ++set) {
         if (sets_.size() > most || clock.check({prices_.groups(), sets_.size()}, bytes())) return false;
@@ -114,14 +131,18 @@ bool Downsets::price(std::size_t most, fusion::Clock& clock) {
     std::vector<Id> order(sets_.size());
     for (Id i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](Id a, Id b) { return sets_[a].count > sets_[b].count; });
+    std::vector<Bytes> before;
+    if (below < unlimited) before = least_before(order);
     std::vector<Move> from;
     for (const Id set : order) {
         if (sets_[set].count == problem_.operators.size()) continue;
+        const Bytes most_left = before.empty() ? unlimited : before[set] >= below ? 0 : below - before[set];
+        if (sets_[set].ahead >= most_left) continue;  // nothing below `below` comes this way
         // What a way costs at least is sharpened only while it could be the least.
         moves(set, from);
         for (Move& m : from) m.bound = std::min(prices_.bound(m.group), unlimited / 2) + ahead(m.to);
         std::sort(from.begin(), from.end(), [](const Move& a, const Move& b) { return a.bound < b.bound; });
-        Bytes best = unlimited;
+        Bytes best = most_left;
         for (const Move& m : from) {
             if (m.bound >= best || m.bound >= unlimited / 2) break;
             if (clock.check({prices_.groups(), sets_.size()}, bytes() + prices_.bytes())) return false;

@@ -24,8 +24,9 @@ class Downsets {
     std::size_t tensor_words() const { return tensor_words_; }
     Bytes ahead(Id set) const { return sets_[set].ahead; }
 
-    // Every downset, if there are no more than `most` of them; their `ahead` by the least way to the end.
-    bool price(std::size_t most, fusion::Clock& clock);
+    // Every downset, if there are no more than `most` of them; their `ahead` by the least way to the end, or as much as
+    // leaves no way through the set below `below`.
+    bool price(std::size_t most, Bytes below, fusion::Clock& clock);
     // From now on `ahead` is what the operators that have not run are worth, each.
     void worth(std::vector<Bytes> of);
     // The groups that can run in a set. Bounds are not filled in.
@@ -46,6 +47,7 @@ class Downsets {
     std::pair<Id, bool> reach(Id from, std::span<const Id> members);
     void refresh(Id set);
     bool ready(Id op, const Word* done) const;
+    std::vector<Bytes> least_before(std::span<const Id> order);
 
     Prices& prices_;
     const fusion::Problem& problem_;

@@ -17,8 +17,13 @@ struct NestCost {
     Bytes crossing = 0, needs = 0;
 };
 
-// The best nest of one group with the buffers of a mask whole, in a room, if it moves less than a limit.
-using BestNest = std::function<std::optional<NestCost>(std::uint64_t whole, Bytes room, Bytes limit)>;
+// The search of one text.
+struct NestText {
+    // The best nest with the buffers of a mask whole, in a room, if it moves less than a limit.
+    std::function<std::optional<NestCost>(std::uint64_t whole, Bytes room, Bytes limit)> best;
+    // Whether its search looks at few enough shapes in the whole budget: what takes too long is left out.
+    std::function<bool()> quick;
+};
 
 struct NestGroup {
     std::vector<Id> members;  // ascend
@@ -30,9 +35,11 @@ struct NestGroup {
 // What groups cost as nests, by text: what was asked once is known, to every search that shares this.
 class NestCosts {
   public:
-    explicit NestCosts(std::vector<BestNest> texts) : texts_(std::move(texts)) {}
+    explicit NestCosts(std::vector<NestText> texts) : texts_(std::move(texts)), quick_(texts_.size()) {}
 
     std::size_t size() const { return texts_.size(); }
+    // False for a text that is left out: it has no nests.
+    bool quick(std::uint32_t text);
     // The least that crosses in `room`, if it is below `limit`.
     std::optional<NestCost> best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
     std::size_t bytes() const { return known_.size() * 160; }
@@ -49,7 +56,8 @@ class NestCosts {
             return (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
         }
     };
-    std::vector<BestNest> texts_;
+    std::vector<NestText> texts_;
+    std::vector<std::optional<bool>> quick_;
     std::unordered_map<Key, Stairs, Hash> known_;
 };
 

@@ -38,10 +38,10 @@ bool Search::fits_with_others(Id op) {
     return false;
 }
 
-bool Search::prepare(std::size_t most, const Limits& limits) {
+bool Search::prepare(std::size_t most, Bytes below, const Limits& limits) {
     if (!rules_.ahead) return true;
     Clock clock(limits);
-    return downsets_.price(most, clock);
+    return downsets_.price(most, rules_.incumbent ? below : unlimited, clock);
 }
 
 Search::Priced Search::price(std::vector<Bytes> worth, std::size_t most, const Limits& limits) {

@@ -51,8 +51,9 @@ class Search {
     // What all operators cost at least beside what crosses in any case, however they are grouped.
     Bytes floor();
 
-    // Prices downsets if there are no more than `most`. False: `ahead` is by the worth of operators.
-    bool prepare(std::size_t most, const fusion::Limits& limits);
+    // Prices downsets if there are no more than `most`, for passes that look for less than `below` or lower. False:
+    // `ahead` is by the worth of operators.
+    bool prepare(std::size_t most, Bytes below, const fusion::Limits& limits);
     void worth(std::vector<Bytes> of) { downsets_.worth(std::move(of)); }
 
     // The cheapest way that costs less than `below`, through at most `width` states of every number of operators

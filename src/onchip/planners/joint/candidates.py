@@ -6,7 +6,7 @@ one text, as those of equal layers, have the same nests: their axes are worked o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.network import Network, Operator, bits, mask
@@ -48,12 +48,6 @@ class Found:
 
     candidates: tuple[NestCandidate, ...] = ()
     texts: tuple[tuple[GroupAxes, tuple[int, ...]], ...] = ()
-
-    def only(self, texts: Iterable[int]) -> Found:
-        """Return those of some texts."""
-        kept = {text: i for i, text in enumerate(texts)}
-        candidates = tuple(replace(c, text=kept[c.text]) for c in self.candidates if c.text in kept)
-        return Found(candidates, tuple(self.texts[text] for text in kept))
 
 
 def candidates(problem: FusionProblem, largest: int = LARGEST) -> Found:
@@ -133,7 +127,7 @@ class _Kinds:
         self.network = network
         known: dict[object, int] = {}
         self.kind = [known.setdefault(self._key(op), len(known)) for op in network.operators]
-        self.alone = [_over_maps(reach_for(network, op)) for op in network.operators]
+        self.alone = [reach_for(network, op) is None for op in network.operators]
 
     def _key(self, op: Operator) -> object:
         tensors = [self.network.tensors[t] for t in (*op.inputs, *op.outputs)]
@@ -164,17 +158,6 @@ def _nameless(reach: Reach) -> Reach:
         replace(constant, name=names.setdefault(constant.name, str(len(names)))) for constant in reach.weights
     ]
     return replace(reach, weights=tuple(weights))
-
-
-def _over_maps(reach: Reach | None) -> bool:
-    """Return whether an operator slides a window, or multiplies maps of three dimensions and more by weights.
-
-    Nests read whole sides where windows slide, and have too many axes to choose from on such maps.
-    """
-    if reach is None:
-        return False
-    slides = any(side.axis >= 0 and side.span > 1 for read in reach.reads for side in read)
-    return slides or (len(reach.reads) == 1 and bool(reach.sums) and len(reach.output) > 3)
 
 
 def closed(problem: FusionProblem, operators: Sequence[int]) -> bool:

@@ -17,7 +17,7 @@ from onchip.plans.nest import Leaf, Loop, Nest
 
 __all__ = ["MOST_SHAPES", "PASSES", "SPINE", "NestWay", "Nests", "nests_of"]
 
-SPINE, PASSES, WINDOWS = 3, 0, 0
+SPINE, PASSES, WINDOWS = 3, 0, 1
 """Most loops with free tiles around one another, most times that neighbours share slices, and most loops
 along which windows slide."""
 
@@ -66,7 +66,9 @@ class Nests:
         self.by_members = {nest.members: nest for nest in found.candidates}
         self._axes = [axes for axes, _ in found.texts]
         self._searches = [_search(problem, axes, leaving, PASSES) for axes, leaving in found.texts]
-        self.costs = _core.NestCosts(texts=[search.core for search in self._searches])
+        self.costs = _core.NestCosts(
+            texts=[search.core for search in self._searches], budget=problem.budget, most_shapes=MOST_SHAPES
+        )
         self._nests: dict[tuple[int, tuple[int, ...], int], Nest] = {}
 
     def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay:
@@ -100,9 +102,14 @@ class Nests:
         return way
 
     def least_room(self, nest: NestCandidate) -> int:
-        """Return the least bytes of scratch in which a group runs as a nest, all operands streamed."""
+        """Return the least bytes of scratch in which a group runs as a nest, all operands streamed.
+
+        No fewer than all its buffers take if its search takes too long.
+        """
         search = self._searches[nest.text]
         most = sum(self.problem.round_up(b.bytes) for b in self._axes[nest.text].buffers)
+        if not self.costs.quick(nest.text):
+            return most
         low = 0
         while low < most:
             room = (low + most) // 2
@@ -123,14 +130,8 @@ class Nests:
 
 
 def nests_of(problem: FusionProblem) -> Nests:
-    """Return the nests of all candidates but those whose search takes too long."""
-    found = candidates(problem)
-    quick = [
-        text
-        for text, (axes, leaving) in enumerate(found.texts)
-        if _search(problem, axes, leaving, 0).shapes(problem.budget) <= MOST_SHAPES
-    ]
-    return Nests(problem, found.only(quick))
+    """Return the nests of all candidates; those whose search would take too long are found out when asked."""
+    return Nests(problem, candidates(problem))
 
 
 def _search(problem: FusionProblem, axes: GroupAxes, leaving: tuple[int, ...], passes: int) -> NestSearch:

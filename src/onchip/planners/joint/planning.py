@@ -106,11 +106,10 @@ class _Run:
 
     def run(self) -> Joint:
         over = overwritable(self.network) if self.options.overlap else ()
-        nests = nests_of(self.problem) if self.options.nests else None
-        search = JointSearch(self.problem, over, nests=nests, limits=self.limits)
-        if search.misfits:
-            raise self.infeasible(search, over)
-        listed = search.fuser if search.all_groups else None
+        plain = JointSearch(self.problem, over, limits=self.limits)
+        if plain.misfits and not self.options.nests:
+            raise self.infeasible(plain, over)
+        listed = plain.fuser if plain.all_groups else None
         fused = fused_alone(self.problem, listed, self.limits.until(START))
         placed = placed_alone(
             self.network,
@@ -121,17 +120,19 @@ class _Run:
         )
         known = [made for made in (fused, placed) if made is not None]
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
-        if nests is not None and nests.candidates and self.limits.left() is not None:
-            best = self.without_nests(over, best)
-        below = None if best is None else best.dram_bytes
-        search, found = best_by_size(self.problem, over, search, below, self.limits.until(SEARCHED), nests)
-        if found.dram_bytes is not None:
-            with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
-                for steps in self.addressed(search, found):
-                    if best is None or steps.dram_bytes < best.dram_bytes:
-                        best = steps
-                    if best.dram_bytes == found.dram_bytes or self.limits.over():
-                        break
+        search, found = plain, None
+        if not plain.misfits:
+            until = self.limits.until(PLAIN if self.options.nests else SEARCHED)
+            best, search, found = self.better(best, plain, over, until)
+        least = least_bytes(self.problem)
+        if self.options.nests and (found is None or best is None or best.dram_bytes > least):
+            nests = nests_of(self.problem)
+            if nests.candidates or found is None:
+                search = JointSearch(self.problem, over, nests=nests, limits=self.limits, fuser=plain.fuser)
+                if search.misfits:
+                    raise self.infeasible(search, over)
+                best, search, found = self.better(best, search, over, self.limits.until(SEARCHED))
+        assert found is not None
         if best is None:
             if found.dram_bytes is None and found.complete:
                 raise self.infeasible(search, over)
@@ -140,9 +141,8 @@ class _Run:
                 " or memory may help"
             )
         priced = not any(op.thinned for op in self.problem.operators)  # every way to run every operator
-        bound = max(least_bytes(self.problem), found.lower_bound_bytes if priced else 0)
-        least = min(bound, best.dram_bytes)
-        proved = priced and found.complete and best.dram_bytes == (found.dram_bytes or below)
+        least = min(max(least, found.lower_bound_bytes if priced else 0), best.dram_bytes)
+        proved = priced and found.complete and found.dram_bytes in (None, best.dram_bytes)
         made = certify(
             self.network,
             self.chip,
@@ -160,16 +160,20 @@ class _Run:
             raise AssertionError("the cost model and the checker disagree about what crosses")
         return Joint(made, _bytes(fused), _bytes(placed), found)
 
-    def without_nests(self, over: Sequence[Sequence[int]], best: Incumbent | None) -> Incumbent | None:
-        """Return the best plan without nests, which is soon found: time may end before one with nests is."""
-        search = JointSearch(self.problem, over, limits=self.limits)
-        if search.misfits:
-            return best
+    def better(
+        self, best: Incumbent | None, search: JointSearch, over: Sequence[Sequence[int]], limits: Limits
+    ) -> tuple[Incumbent | None, JointSearch, Found]:
+        """Return the best program after a search, with the search and what it found."""
         below = None if best is None else best.dram_bytes
-        search, found = best_by_size(self.problem, over, search, below, self.limits.until(PLAIN))
-        if found.dram_bytes is None:
-            return best
-        return next(self.addressed(search, found), best)
+        search, found = best_by_size(self.problem, over, search, below, limits, search.nests)
+        if found.dram_bytes is not None:
+            with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
+                for steps in self.addressed(search, found):
+                    if best is None or steps.dram_bytes < best.dram_bytes:
+                        best = steps
+                    if best.dram_bytes == found.dram_bytes or self.limits.over():
+                        break
+        return best, search, found
 
     def addressed(self, search: JointSearch, found: Found) -> Iterator[Incumbent]:
         """Yield programs of steps as cheap as found, first those that pack unmoved, then dearer ones."""

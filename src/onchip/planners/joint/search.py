@@ -130,6 +130,8 @@ class JointSearch:
         self._order = problem.network.order
         self._compulsory = compulsory_bytes(problem)
         self.large = False
+        self._prepared = False
+        self._below: int | None = None  # the bound holds for passes below this
         began = time.perf_counter()
         self.fuser = fuser or Fuser(problem, Space(largest=largest))
         listing = replace(limits.share(LISTING), memory_limit=limits.memory_limit // 2)
@@ -173,7 +175,7 @@ class JointSearch:
         """
         began = time.perf_counter()
         known = None if below is None else below - self._compulsory
-        bound = self._bounded(limits.share(PRICING), began)
+        bound = self._bounded(known, limits.share(PRICING), began)
         if self.large:
             limits = limits.patient(PATIENCE)
         best: _core.JointFound | None = None
@@ -213,14 +215,16 @@ class JointSearch:
         steps = () if best is None else tuple(self._step(step) for step in best.steps)
         return Found(steps, total, least, complete, end, figures)
 
-    def _bounded(self, limits: Limits, began: float) -> int:
-        """Make the bound that the passes prune by; return its value for the whole network."""
+    def _bounded(self, below: int | None, limits: Limits, began: float) -> int:
+        """Make the bound that passes below `below` prune by; return its value for the whole network."""
         if not self.rules.ahead:
             return self._least()
-        prepared = self._core.prepare(
-            most=MOST_DOWNSETS, limits=limits.patient(PATIENCE).core(_stop(limits, began))
-        )
-        if prepared:
+        if not self._prepared or (self._below is not None and (below is None or below > self._below)):
+            self._prepared = self._core.prepare(
+                most=MOST_DOWNSETS, below=below, limits=limits.patient(PATIENCE).core(_stop(limits, began))
+            )
+            self._below = below
+        if self._prepared:
             return self._least()
         self.large = True
         worth = worths(self._core, len(self._order), limits.patient(PATIENCE))
