@@ -16,11 +16,12 @@ namespace onchip::joint {
 namespace {
 
 // The search of a text, asked by the prices: a mask of whole buffers, a room, and a limit that counts.
-NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes) {
-    return {[problem](std::uint64_t whole, Bytes room, Bytes limit) -> std::optional<NestCost> {
-                const nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), {});
-                if (!answer.found) return std::nullopt;
-                return NestCost{answer.found->bytes, answer.found->need};
+NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes, std::uint64_t most_looks) {
+    return {[problem, most_looks](std::uint64_t whole, Bytes room, Bytes limit, const std::function<bool()>& stop) {
+                Limits<nests::Progress> limits;
+                if (stop) limits.stop = [&stop](const nests::Progress&) { return stop(); };
+                nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), limits, most_looks);
+                return NestSearched{std::move(answer.found), answer.end != End::complete};
             },
             [problem, budget, most_shapes] {
                 return problem->best(0, budget, nests::unlimited, {}, most_shapes).shapes <= most_shapes;
@@ -52,19 +53,21 @@ void bind(nb::module_& m) {
     nb::class_<NestCosts>(m, "NestCosts")
         .def(
             "__init__",
-            [](NestCosts* self, const std::vector<nests::Problem*>& texts, Bytes budget, std::uint64_t most_shapes) {
+            [](NestCosts* self, const std::vector<nests::Problem*>& texts, Bytes budget, std::uint64_t most_shapes,
+               std::uint64_t most_looks) {
                 std::vector<NestText> asked;
-                for (nests::Problem* const problem : texts) asked.push_back(asking(problem, budget, most_shapes));
+                for (nests::Problem* const problem : texts)
+                    asked.push_back(asking(problem, budget, most_shapes, most_looks));
                 new (self) NestCosts(std::move(asked));
             },
-            nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"), nb::arg("budget"), nb::arg("most_shapes"))
+            nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"), nb::arg("budget"), nb::arg("most_shapes"),
+            nb::arg("most_looks"))
         .def("quick", &NestCosts::quick, nb::arg("text"))
         .def(
-            "best",
-            [](NestCosts& self, std::uint32_t text, std::uint64_t whole, Bytes room) -> std::optional<Bytes> {
-                if (text >= self.size()) throw std::invalid_argument("joint: a nest of no text");
-                const std::optional<NestCost> found = self.best(text, whole, room, unlimited);
-                return found ? std::optional(found->crossing) : std::nullopt;
+            "nest",
+            [](const NestCosts& self, std::uint32_t text, std::uint64_t whole, Bytes room) -> std::optional<nests::Found> {
+                const nests::Found* const found = self.nest(text, whole, room);
+                return found ? std::optional(*found) : std::nullopt;
             },
             nb::kw_only(), nb::arg("text"), nb::arg("whole"), nb::arg("room"));
     nb::class_<Search>(m, "Joint")

@@ -8,22 +8,34 @@ bool NestCosts::quick(std::uint32_t text) {
     return *known;
 }
 
-std::optional<NestCost> NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit) {
+NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit) {
     Stairs& stairs = known_[Key{text, whole}];
     if (const std::optional<Bytes> known = stairs.at(room)) {
-        if (*known >= limit) return std::nullopt;
-        return NestCost{*known, stairs.least_room(room)};
+        if (*known >= limit) return {std::nullopt, stairs.cut};
+        return {NestCost{*known, stairs.least_room(room)}, stairs.cut};
     }
-    if (!stairs.below(room, limit)) return std::nullopt;
-    if (!quick(text)) return std::nullopt;
-    const std::optional<NestCost> found = texts_[text].best(whole, room, limit);
-    if (found)
-        stairs.learn(room, found->crossing, found->needs);
-    else if (limit >= unlimited)
-        stairs.learn(room, unlimited, 0);
-    else
-        stairs.learn_bound(room, limit);
-    return found;
+    if (!stairs.below(room, limit)) return {std::nullopt, stairs.cut};
+    if (!quick(text)) return {};
+    NestSearched answer = texts_[text].best(whole, room, limit, stop_);
+    stairs.cut = stairs.cut || answer.cut;
+    if (!answer.found) {
+        if (limit >= unlimited && !answer.cut)
+            stairs.learn(room, unlimited, 0);
+        else
+            stairs.learn_bound(room, limit);
+        return {std::nullopt, stairs.cut};
+    }
+    const NestCost cost{answer.found->bytes, answer.found->need};
+    stairs.learn(room, cost.crossing, cost.needs, nests_.size());
+    nests_.push_back(*std::move(answer.found));
+    return {cost, stairs.cut};
+}
+
+const nests::Found* NestCosts::nest(std::uint32_t text, std::uint64_t whole, Bytes room) const {
+    const auto at = known_.find(Key{text, whole});
+    if (at == known_.end()) return nullptr;
+    const std::optional<Bytes> cost = at->second.at(room);
+    return cost && *cost < unlimited ? &nests_[at->second.mark(room)] : nullptr;
 }
 
 }  // namespace onchip::joint

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "joint_stairs.h"
+#include "nest_search.h"
 
 namespace onchip::joint {
 
@@ -17,10 +18,21 @@ struct NestCost {
     Bytes crossing = 0, needs = 0;
 };
 
+// `cut`: the search ended before it had looked at everything, so there may be a better nest.
+struct NestAnswer {
+    std::optional<NestCost> found;
+    bool cut = false;
+};
+
+struct NestSearched {
+    std::optional<nests::Found> found;
+    bool cut = false;
+};
+
 // The search of one text.
 struct NestText {
-    // The best nest with the buffers of a mask whole, in a room, if it moves less than a limit.
-    std::function<std::optional<NestCost>(std::uint64_t whole, Bytes room, Bytes limit)> best;
+    // The best nest with the buffers of a mask whole, in a room, if it moves less than a limit. `stop` ends the search.
+    std::function<NestSearched(std::uint64_t whole, Bytes room, Bytes limit, const std::function<bool()>& stop)> best;
     // Whether its search looks at few enough shapes in the whole budget: what takes too long is left out.
     std::function<bool()> quick;
 };
@@ -41,8 +53,12 @@ class NestCosts {
     // False for a text that is left out: it has no nests.
     bool quick(std::uint32_t text);
     // The least that crosses in `room`, if it is below `limit`.
-    std::optional<NestCost> best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
-    std::size_t bytes() const { return known_.size() * 160; }
+    NestAnswer best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
+    // The nest that costs what `best` said in this room.
+    const nests::Found* nest(std::uint32_t text, std::uint64_t whole, Bytes room) const;
+    // Asked during searches from now on; true ends them. None: nobody is asked.
+    void watch(std::function<bool()> stop) { stop_ = std::move(stop); }
+    std::size_t bytes() const { return known_.size() * 160 + nests_.size() * 2'000; }
 
   private:
     struct Key {
@@ -59,6 +75,8 @@ class NestCosts {
     std::vector<NestText> texts_;
     std::vector<std::optional<bool>> quick_;
     std::unordered_map<Key, Stairs, Hash> known_;
+    std::vector<nests::Found> nests_;  // by mark
+    std::function<bool()> stop_;
 };
 
 }  // namespace onchip::joint

@@ -185,7 +185,9 @@ void Prices::as_nest(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
     }
     const Bytes below = std::min(limit, way.own);
     const Bytes most = below >= unlimited ? unlimited : below + apart;
-    const std::optional<NestCost> found = costs_.best(nest.text, kept, within, most);
+    const auto [found, cut] = costs_.best(nest.text, kept, within, most);
+    cut_now_ = cut_now_ || cut;
+    cut_ = cut_ || cut;
     if (!found) return;
     const Bytes crossing = found->crossing;
     if (crossing - apart >= way.own) return;

@@ -71,6 +71,7 @@ class Prices {
 
     // The group as one that may run as a nest; null if it may not.
     const NestGroup* nested(Id group) const { return nest_of_[group] == no_id ? nullptr : &nests_[nest_of_[group]]; }
+    void watch(std::function<bool()> stop) { costs_.watch(std::move(stop)); }
     // Whether some way may not have been the best.
     bool was_cut() const { return cut_; }
     std::uint64_t evaluated() const { return evaluated_; }

@@ -7,6 +7,24 @@ namespace onchip::joint {
 using fusion::Clock;
 using fusion::Limits;
 
+namespace {
+
+// While it lives, the searches of nests ask a clock.
+class Watch {
+  public:
+    Watch(Prices& prices, Clock& clock) : prices_(prices) {
+        prices.watch([&] { return clock.check({prices.groups(), 0}, 0).has_value(); });
+    }
+    ~Watch() { prices_.watch({}); }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+  private:
+    Prices& prices_;
+};
+
+}  // namespace
+
 Search::Search(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
                std::vector<NestGroup> nests, NestCosts& costs, const Rules& rules)
     : prices_(fuser, budget, std::move(over), std::move(nests), costs),
@@ -41,12 +59,14 @@ bool Search::fits_with_others(Id op) {
 bool Search::prepare(std::size_t most, Bytes below, const Limits& limits) {
     if (!rules_.ahead) return true;
     Clock clock(limits);
+    const Watch watch(prices_, clock);
     return downsets_.price(most, rules_.incumbent ? below : unlimited, clock);
 }
 
 Search::Priced Search::price(std::vector<Bytes> worth, std::size_t most, const Limits& limits) {
     Priced result;
     Clock clock(limits);
+    const Watch watch(prices_, clock);
     const auto n = static_cast<Id>(problem_.operators.size());
     // By first operators from the last to the first: then lowering one worth breaks no group that was looked at.
     std::vector<std::vector<Id>> first(n);
@@ -86,6 +106,7 @@ std::size_t Search::bytes() const {
 Found Search::pass(std::size_t width, Bytes below, std::uint64_t seed, const Limits& limits) {
     Found found;
     Clock clock(limits);
+    const Watch watch(prices_, clock);
     clock_ = &clock;
     nodes_.clear(), pool_.clear(), evicted_.clear();
     bucket_.assign(downsets_.size(), {});

@@ -22,16 +22,23 @@ bool Stairs::below(Bytes room, Bytes limit) const {
                         [&](const auto& b) { return room <= b.first && limit <= b.second; });
 }
 
-void Stairs::learn(Bytes room, Bytes cost, Bytes needs) {
+std::size_t Stairs::mark(Bytes room) const {
+    for (const Part& p : parts_)
+        if (p.from <= room && room <= p.to) return p.mark;
+    return 0;
+}
+
+void Stairs::learn(Bytes room, Bytes cost, Bytes needs, std::size_t mark) {
     if (cost >= unlimited) {
         too_small_ = std::max(too_small_, room);
         return;
     }
     // Costs fall with the room, so between two parts of the same cost it is that, too.
-    Part merged{needs, room, cost};
+    Part merged{needs, room, cost, mark};
     std::erase_if(parts_, [&](const Part& p) {
         if (p.cost != cost) return false;
-        merged.from = std::min(merged.from, p.from), merged.to = std::max(merged.to, p.to);
+        if (p.from < merged.from) merged.from = p.from, merged.mark = p.mark;
+        merged.to = std::max(merged.to, p.to);
         return true;
     });
     parts_.push_back(merged);

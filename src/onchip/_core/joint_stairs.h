@@ -20,8 +20,10 @@ class Stairs {
     std::optional<Bytes> at(Bytes room) const;
     // The least room that is known to move no more than `room` does.
     Bytes least_room(Bytes room) const;
-    // In rooms from `needs` to `room` it is `cost` (`unlimited`: nothing fits in `room` or less).
-    void learn(Bytes room, Bytes cost, Bytes needs);
+    // In rooms from `needs` to `room` it is `cost` (`unlimited`: nothing fits in `room` or less). `mark` says which way it
+    // was that costs so much in `needs` bytes.
+    void learn(Bytes room, Bytes cost, Bytes needs, std::size_t mark = 0);
+    std::size_t mark(Bytes room) const;
     // In `room` or less it is not below `cost`.
     void learn_bound(Bytes room, Bytes cost) { bounds_.emplace_back(room, cost); }
     bool below(Bytes room, Bytes limit) const;
@@ -30,6 +32,7 @@ class Stairs {
   private:
     struct Part {
         Bytes from, to, cost;
+        std::size_t mark;
     };
     std::vector<Part> parts_;  // disjoint
     std::vector<std::pair<Bytes, Bytes>> bounds_;

@@ -187,7 +187,10 @@ class Search {
         ++shapes_;
         if (clock_.late(shapes_)) return;
         if (shape.slides()) {
-            const std::function<bool()> ended = [this] { return over(); };
+            const std::function<bool()> ended = [this] {
+                clock_.late(shapes_);
+                return over();
+            };
             Framing(group_, settings_, orders_, shape, best_, shapes_, ended).search();
             return;
         }

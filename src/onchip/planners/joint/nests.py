@@ -24,6 +24,10 @@ along which windows slide."""
 MOST_SHAPES = 1_000
 """The most shapes of nests that the search of a group may look at in the whole budget: more take too long."""
 
+MOST_LOOKS = 2_000
+"""The most shapes, and tiles of loops along which windows slide, that one search looks at. If it is cut off, its
+nest may not be the best, and no plan is called so."""
+
 MOST_TRIES = 6
 """The most rooms for which the tiles of a nest are widened."""
 
@@ -67,22 +71,23 @@ class Nests:
         self._axes = [axes for axes, _ in found.texts]
         self._searches = [_search(problem, axes, leaving, PASSES) for axes, leaving in found.texts]
         self.costs = _core.NestCosts(
-            texts=[search.core for search in self._searches], budget=problem.budget, most_shapes=MOST_SHAPES
+            texts=[search.core for search in self._searches],
+            budget=problem.budget,
+            most_shapes=MOST_SHAPES,
+            most_looks=MOST_LOOKS,
         )
         self._nests: dict[tuple[int, tuple[int, ...], int], Nest] = {}
 
     def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay:
-        """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
+        """Return the nest that was found for a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
         axes = axes_of(self.problem.network, nest.operators)
         assert isinstance(axes, GroupAxes)
         kept = tuple(i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1)
         key = (nest.text, kept, room)
         if key not in self._nests:
-            crossing = self.costs.best(text=nest.text, whole=sum(1 << i for i in kept), room=room)
-            assert crossing is not None
-            found = self._searches[nest.text].best(kept, room, below=crossing + 1)
+            found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), room=room)
             assert found is not None
-            self._nests[key] = found.nest
+            self._nests[key] = self._searches[nest.text].nest(found)
         tree = _renamed(self._nests[key], self._axes[nest.text], axes)
         return self._with_figures(NestWay(nest, axes, kept, tree, {}, 0, 0))
 

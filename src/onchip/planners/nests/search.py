@@ -137,9 +137,12 @@ class NestSearch:
         )
         if answer.found is None:
             return None
-        root = answer.found.root
-        nest = Nest(tuple(map(self._item, root.body)), self._names(root.keep))
-        return NestFound(answer.found.bytes, answer.found.need, nest, answer.end == "complete")
+        found = answer.found
+        return NestFound(found.bytes, found.need, self.nest(found), answer.end == "complete")
+
+    def nest(self, found: _core.NestFound) -> Nest:
+        """Return what the compiled search found, with the group's names."""
+        return Nest(tuple(map(self._item, found.root.body)), self._names(found.root.keep))
 
     def shapes(self, room: int, most: int | None = None) -> int:
         """Return the number of shapes that the search looks at in `room` bytes, with no buffer whole.
