@@ -112,7 +112,8 @@ def test_all_planners_stand_side_by_side_and_none_goes_below_the_limit() -> None
         assert row.plan is not None
         assert onchip.Plan.of(row.plan).check().dram_bytes == row.dram_bytes
         assert row.dram_bytes >= made.limit_bytes
-    assert made["exact"].dram_bytes == made.limit_bytes
+    # The first convolution steps over the last row and column of the image; a nest does not fetch them.
+    assert made["joint"].dram_bytes == made.limit_bytes < made["exact"].dram_bytes
 
 
 @pytest.mark.thorough

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import onchip
-from onchip.plans import Blocks, Tiling
+from onchip.plans import Blocks, Nest, Tiling
 from onchip.readers import load
 from onchip.run import run
 from quantised_models import ENCODER, ENCODER_WEIGHTS, between_conversions, float_cnn, quantised, with_weights
@@ -18,12 +18,22 @@ from quantised_models import ENCODER, ENCODER_WEIGHTS, between_conversions, floa
 def test_a_convolutional_network(tmp_path: Path, budget: int, operators: bool) -> None:
     """From blocks of single operators to bands of most of the network, in slices of channels and not."""
     path = quantised(float_cnn(), tmp_path, operators=operators, per_channel=True)
-    plan = onchip.plan(path, fuse=True, budget=budget)
+    plan = onchip.plan(path, fuse=True, budget=budget, nests=False)
     wanted = Blocks if budget == 550 else Tiling
     assert any(isinstance(group.tiling, wanted) for group in plan.groups)
     report = run(plan, load(path))
     assert report.bit_exact
     assert report.operators == len(plan.network.operators)
+
+
+@pytest.mark.parametrize("budget", [550, 1000, 2200])
+@pytest.mark.parametrize("operators", [False, True])
+def test_a_convolutional_network_in_nests(tmp_path: Path, budget: int, operators: bool) -> None:
+    """Windows slide in nests of integers as in those of floats."""
+    path = quantised(float_cnn(), tmp_path, operators=operators, per_channel=True)
+    plan = onchip.plan(path, fuse=True, budget=budget)
+    assert any(isinstance(group.tiling, Nest) for group in plan.groups)
+    assert run(plan, load(path)).bit_exact
 
 
 @pytest.mark.parametrize("budget", [1000, 1500, 2500])

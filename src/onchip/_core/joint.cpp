@@ -16,11 +16,11 @@ namespace onchip::joint {
 namespace {
 
 // The search of a text, asked by the prices: a mask of whole buffers, a room, and a limit that counts.
-NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes, std::uint64_t most_looks) {
-    return {[problem, most_looks](std::uint64_t whole, Bytes room, Bytes limit, const std::function<bool()>& stop) {
+NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes) {
+    return {[problem](std::uint64_t whole, Bytes room, Bytes limit, std::uint64_t looks, const std::function<bool()>& stop) {
                 Limits<nests::Progress> limits;
                 if (stop) limits.stop = [&stop](const nests::Progress&) { return stop(); };
-                nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), limits, most_looks);
+                nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), limits, looks);
                 return NestSearched{std::move(answer.found), answer.end != End::complete};
             },
             [problem, budget, most_shapes] {
@@ -54,18 +54,20 @@ void bind(nb::module_& m) {
         .def(
             "__init__",
             [](NestCosts* self, const std::vector<nests::Problem*>& texts, Bytes budget, std::uint64_t most_shapes,
-               std::uint64_t most_looks) {
+               std::uint64_t looks) {
                 std::vector<NestText> asked;
-                for (nests::Problem* const problem : texts)
-                    asked.push_back(asking(problem, budget, most_shapes, most_looks));
-                new (self) NestCosts(std::move(asked));
+                for (nests::Problem* const problem : texts) asked.push_back(asking(problem, budget, most_shapes));
+                new (self) NestCosts(std::move(asked), looks);
             },
             nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"), nb::arg("budget"), nb::arg("most_shapes"),
-            nb::arg("most_looks"))
+            nb::arg("looks"))
+        .def("cut", &NestCosts::cut)
+        .def("deepen", &NestCosts::deepen, nb::arg("looks"))
         .def("quick", &NestCosts::quick, nb::arg("text"))
         .def(
             "nest",
-            [](const NestCosts& self, std::uint32_t text, std::uint64_t whole, Bytes room) -> std::optional<nests::Found> {
+            [](NestCosts& self, std::uint32_t text, std::uint64_t whole, Bytes room) -> std::optional<nests::Found> {
+                if (text >= self.size()) throw std::invalid_argument("joint: a nest of no text");
                 const nests::Found* const found = self.nest(text, whole, room);
                 return found ? std::optional(*found) : std::nullopt;
             },

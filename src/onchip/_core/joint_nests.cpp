@@ -1,5 +1,7 @@
 #include "joint_nests.h"
 
+#include <algorithm>
+
 namespace onchip::joint {
 
 bool NestCosts::quick(std::uint32_t text) {
@@ -16,7 +18,7 @@ NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, 
     }
     if (!stairs.below(room, limit)) return {std::nullopt, stairs.cut};
     if (!quick(text)) return {};
-    NestSearched answer = texts_[text].best(whole, room, limit, stop_);
+    NestSearched answer = texts_[text].best(whole, room, limit, looks_, stop_);
     stairs.cut = stairs.cut || answer.cut;
     if (!answer.found) {
         if (limit >= unlimited && !answer.cut)
@@ -31,11 +33,18 @@ NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, 
     return {cost, stairs.cut};
 }
 
-const nests::Found* NestCosts::nest(std::uint32_t text, std::uint64_t whole, Bytes room) const {
-    const auto at = known_.find(Key{text, whole});
-    if (at == known_.end()) return nullptr;
-    const std::optional<Bytes> cost = at->second.at(room);
-    return cost && *cost < unlimited ? &nests_[at->second.mark(room)] : nullptr;
+const nests::Found* NestCosts::nest(std::uint32_t text, std::uint64_t whole, Bytes room) {
+    if (!best(text, whole, room, unlimited).found) return nullptr;
+    return &nests_[known_[Key{text, whole}].mark(room)];
+}
+
+bool NestCosts::cut() const {
+    return std::any_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.cut; });
+}
+
+void NestCosts::deepen(std::uint64_t looks) {
+    looks_ = looks;
+    std::erase_if(known_, [](const auto& entry) { return entry.second.cut; });
 }
 
 }  // namespace onchip::joint

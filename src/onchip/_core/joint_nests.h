@@ -32,7 +32,9 @@ struct NestSearched {
 // The search of one text.
 struct NestText {
     // The best nest with the buffers of a mask whole, in a room, if it moves less than a limit. `stop` ends the search.
-    std::function<NestSearched(std::uint64_t whole, Bytes room, Bytes limit, const std::function<bool()>& stop)> best;
+    // It looks at no more shapes, and tiles of loops along which windows slide, than `looks`.
+    std::function<NestSearched(std::uint64_t whole, Bytes room, Bytes limit, std::uint64_t looks,
+                               const std::function<bool()>& stop)> best;
     // Whether its search looks at few enough shapes in the whole budget: what takes too long is left out.
     std::function<bool()> quick;
 };
@@ -47,15 +49,20 @@ struct NestGroup {
 // What groups cost as nests, by text: what was asked once is known, to every search that shares this.
 class NestCosts {
   public:
-    explicit NestCosts(std::vector<NestText> texts) : texts_(std::move(texts)), quick_(texts_.size()) {}
+    // `looks`: the most of any search.
+    NestCosts(std::vector<NestText> texts, std::uint64_t looks)
+        : texts_(std::move(texts)), quick_(texts_.size()), looks_(looks) {}
 
     std::size_t size() const { return texts_.size(); }
     // False for a text that is left out: it has no nests.
     bool quick(std::uint32_t text);
     // The least that crosses in `room`, if it is below `limit`.
     NestAnswer best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
-    // The nest that costs what `best` said in this room.
-    const nests::Found* nest(std::uint32_t text, std::uint64_t whole, Bytes room) const;
+    // The nest that costs what `best` says in this room; null if there is none.
+    const nests::Found* nest(std::uint32_t text, std::uint64_t whole, Bytes room);
+    // Whether some search was cut off. Such searches begin again with more looks from now on.
+    bool cut() const;
+    void deepen(std::uint64_t looks);
     // Asked during searches from now on; true ends them. None: nobody is asked.
     void watch(std::function<bool()> stop) { stop_ = std::move(stop); }
     std::size_t bytes() const { return known_.size() * 160 + nests_.size() * 2'000; }
@@ -75,6 +82,7 @@ class NestCosts {
     std::vector<NestText> texts_;
     std::vector<std::optional<bool>> quick_;
     std::unordered_map<Key, Stairs, Hash> known_;
+    std::uint64_t looks_;
     std::vector<nests::Found> nests_;  // by mark
     std::function<bool()> stop_;
 };

@@ -316,7 +316,7 @@ class Machine:
         for t in unit.reads:
             self.to_read[t] -= 1
             if t in streaming:
-                self.ledger.bring_in(t, self.size(t), crossing[t])
+                self.ledger.bring_in(t, self.size(t), crossing[t], parts=unit.nest is not None)
             if self.over.get(t) in unit.writes:
                 self.end_of_overlapped(t)
         for t in unit.writes:

@@ -24,16 +24,18 @@ class Ledger:
     weights: int = 0
     _fetched: set[int] = field(default_factory=set)
 
-    def bring_in(self, tensor: int, size: int, crossing: int) -> bool:
+    def bring_in(self, tensor: int, size: int, crossing: int, *, parts: bool = False) -> bool:
         """Count `crossing` bytes that come from DRAM; a graph input's first whole passage is compulsory.
 
-        Returns whether this is that passage.
+        With `parts` it is that, too, if it brings only what is needed of the tensor. Returns whether this is
+        that passage.
         """
-        first = tensor in self.inputs and tensor not in self._fetched and crossing >= size
+        enough = min(size, crossing) if parts else size
+        first = tensor in self.inputs and tensor not in self._fetched and crossing >= enough
         if first:
             self._fetched.add(tensor)
-            self.compulsory += size
-        self.reload += crossing - size if first else crossing
+            self.compulsory += enough
+        self.reload += crossing - enough if first else crossing
         return first
 
     def send_out(self, tensor: int, size: int, crossing: int) -> bool:

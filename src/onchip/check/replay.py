@@ -164,8 +164,8 @@ class _Book(Ledger):
 
     first: dict[int, bool] = field(default_factory=dict)
 
-    def bring_in(self, tensor: int, size: int, crossing: int) -> bool:
-        self.first[tensor] = super().bring_in(tensor, size, crossing)
+    def bring_in(self, tensor: int, size: int, crossing: int, *, parts: bool = False) -> bool:
+        self.first[tensor] = super().bring_in(tensor, size, crossing, parts=parts)
         return self.first[tensor]
 
     def send_out(self, tensor: int, size: int, crossing: int) -> bool:
@@ -301,4 +301,4 @@ class _Told(Machine):
 
     def crossed(self, t: int, inward: bool, n: int, at: Reserved | None) -> None:
         first = self.book.first[t]
-        self.listener(Crossed(*self.now(), t, inward, n, self.size(t) if first else 0, first, at))
+        self.listener(Crossed(*self.now(), t, inward, n, min(n, self.size(t)) if first else 0, first, at))

@@ -49,5 +49,5 @@ def bound_rows(plan: Plan) -> tuple[tuple[int | None, str], tuple[int | None, st
     unknown = ": not known" if found.space is None else ""
     return (
         (found.space, f"least of the stated space{claimed}{unknown}"),
-        (found.every, "what every schedule moves: inputs, outputs and weights, once"),
+        (found.every, "inputs as far as read, outputs and weights, each once"),
     )

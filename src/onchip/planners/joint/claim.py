@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onchip.planners.fusion.claim import ways
 from onchip.planners.joint.candidates import LARGEST, SMALL
-from onchip.planners.joint.nests import MOST_SHAPES, SPINE
+from onchip.planners.joint.nests import MOST_SHAPES, SPINE, WINDOWS
 from onchip.planners.joint.options import JointOptions, fusion_options
 
 __all__ = ["space_of"]
@@ -18,8 +18,9 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
         f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more"
         f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"
         f" loops (up to {SPINE}"
-        " around one another with free tiles, no operator repeated; without windows, products of 3-D maps,"
-        f" and groups of more than {MOST_SHAPES:,} shapes of nests in this budget), any operands whole;"
+        f" around one another with free tiles, windows along at most {WINDOWS} of them, no operator repeated but"
+        f" for rows of windows; without groups of more than {MOST_SHAPES:,} shapes of nests in this budget), any"
+        " operands whole;"
     )
     priced = fusion_options(options)
     return (

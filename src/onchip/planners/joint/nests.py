@@ -24,9 +24,10 @@ along which windows slide."""
 MOST_SHAPES = 1_000
 """The most shapes of nests that the search of a group may look at in the whole budget: more take too long."""
 
-MOST_LOOKS = 2_000
-"""The most shapes, and tiles of loops along which windows slide, that one search looks at. If it is cut off, its
-nest may not be the best, and no plan is called so."""
+LOOKS = (1_000, 20_000, 400_000)
+"""The most shapes, and tiles of loops along which windows slide, that one search looks at, pass by pass: a
+search that is cut off begins again in the next pass. After the last its nest may not be the best, and no plan
+is called so."""
 
 MOST_TRIES = 6
 """The most rooms for which the tiles of a nest are widened."""
@@ -74,12 +75,12 @@ class Nests:
             texts=[search.core for search in self._searches],
             budget=problem.budget,
             most_shapes=MOST_SHAPES,
-            most_looks=MOST_LOOKS,
+            looks=LOOKS[0],
         )
         self._nests: dict[tuple[int, tuple[int, ...], int], Nest] = {}
 
     def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay:
-        """Return the nest that was found for a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
+        """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
         axes = axes_of(self.problem.network, nest.operators)
         assert isinstance(axes, GroupAxes)
         kept = tuple(i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1)

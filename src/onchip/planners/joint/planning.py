@@ -18,10 +18,10 @@ from onchip.planners.joint.by_size import best_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.layout import lay_out
-from onchip.planners.joint.nests import nests_of
+from onchip.planners.joint.nests import LOOKS, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import program
-from onchip.planners.joint.search import Found, JointSearch
+from onchip.planners.joint.search import PATIENCE, Found, JointSearch
 from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
@@ -131,7 +131,7 @@ class _Run:
                 search = JointSearch(self.problem, over, nests=nests, limits=self.limits, fuser=plain.fuser)
                 if search.misfits:
                     raise self.infeasible(search, over)
-                best, search, found = self.better(best, search, over, self.limits.until(SEARCHED))
+                best, search, found = self.with_nests(best, search, over)
         assert found is not None
         if best is None:
             if found.dram_bytes is None and found.complete:
@@ -173,6 +173,24 @@ class _Run:
                         best = steps
                     if best.dram_bytes == found.dram_bytes or self.limits.over():
                         break
+        return best, search, found
+
+    def with_nests(
+        self, best: Incumbent | None, search: JointSearch, over: Sequence[Sequence[int]]
+    ) -> tuple[Incumbent | None, JointSearch, Found]:
+        """Return the same after passes of ever deeper searches for nests, as long as some were cut off."""
+        limits = self.limits.until(SEARCHED)
+        best, search, found = self.better(best, search, over, limits)
+        for looks in LOOKS[1:]:
+            if found.complete or limits.over() or limits.stopped() or not search.nests.costs.cut():
+                break
+            search.nests.costs.deepen(looks)
+            again = JointSearch(self.problem, over, nests=search.nests, limits=limits, fuser=search.fuser)
+            best, again, deeper = self.better(best, again, over, limits.patient(PATIENCE))
+            bound = max(found.lower_bound_bytes, deeper.lower_bound_bytes)
+            if deeper.dram_bytes is not None:
+                search, found = again, deeper
+            found = replace(found, lower_bound_bytes=bound, complete=deeper.complete)
         return best, search, found
 
     def addressed(self, search: JointSearch, found: Found) -> Iterator[Incumbent]:

@@ -151,7 +151,7 @@ class Tiles:
             if t in done.written:
                 state.send_out(t, state.to_slot(t, done.written[t]), counted)
             else:
-                state.bring_in(t, counted)
+                state.bring_in(t, counted, parts=isinstance(state.groups[name].tiling, Nest))
         state.weights += done.weights
         group = state.groups[name]
         refills = dict(group.refills)
