@@ -18,9 +18,9 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
         f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more"
         f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"
         f" loops (up to {SPINE}"
-        f" around one another with free tiles, windows along at most {WINDOWS} of them, no operator repeated but"
-        f" for rows of windows; without groups of more than {MOST_SHAPES:,} shapes of nests in this budget), any"
-        " operands whole;"
+        f" around one another with free tiles, windows along at most {WINDOWS} of them, no operator repeated"
+        f" but for rows of windows; without groups of more than {MOST_SHAPES:,} shapes of nests in this"
+        " budget), any operands whole;"
     )
     priced = fusion_options(options)
     return (
