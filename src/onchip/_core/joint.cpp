@@ -61,7 +61,8 @@ void bind(nb::module_& m) {
             },
             nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"), nb::arg("budget"), nb::arg("most_shapes"),
             nb::arg("looks"))
-        .def("cut", &NestCosts::cut)
+        .def("cut_texts", &NestCosts::cut_texts)
+        .def("leave_out", &NestCosts::leave_out, nb::arg("texts"))
         .def("deepen", &NestCosts::deepen, nb::arg("looks"))
         .def("quick", &NestCosts::quick, nb::arg("text"))
         .def(
@@ -96,6 +97,7 @@ void bind(nb::module_& m) {
                 return asked.run([&] { return self.prepare(most, below.value_or(unlimited), limits); });
             },
             nb::kw_only(), nb::arg("most"), nb::arg("below").none(), nb::arg("limits"))
+        .def("forget_nests", &Search::forget_nests)
         .def("least", &Search::least, nb::arg("op"))
         .def("misfits", &Search::misfits)
         .def("floor", &Search::floor)

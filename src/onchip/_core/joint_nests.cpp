@@ -38,8 +38,18 @@ const nests::Found* NestCosts::nest(std::uint32_t text, std::uint64_t whole, Byt
     return &nests_[known_[Key{text, whole}].mark(room)];
 }
 
-bool NestCosts::cut() const {
-    return std::any_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.cut; });
+std::vector<std::uint32_t> NestCosts::cut_texts() const {
+    std::vector<std::uint32_t> found;
+    for (const auto& [key, stairs] : known_)
+        if (stairs.cut) found.push_back(key.text);
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+}
+
+void NestCosts::leave_out(const std::vector<std::uint32_t>& texts) {
+    for (const std::uint32_t text : texts) quick_[text] = false;
+    std::erase_if(known_, [&](const auto& entry) { return !quick_[entry.first.text].value_or(true); });
 }
 
 void NestCosts::deepen(std::uint64_t looks) {

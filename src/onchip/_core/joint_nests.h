@@ -60,9 +60,12 @@ class NestCosts {
     NestAnswer best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
     // The nest that costs what `best` says in this room; null if there is none.
     const nests::Found* nest(std::uint32_t text, std::uint64_t whole, Bytes room);
-    // Whether some search was cut off. Such searches begin again with more looks from now on.
-    bool cut() const;
+    // Searches that were cut off begin again with more looks from now on.
     void deepen(std::uint64_t looks);
+    // Texts of which some search was cut off.
+    std::vector<std::uint32_t> cut_texts() const;
+    // From now on these texts have no nests.
+    void leave_out(const std::vector<std::uint32_t>& texts);
     // Asked during searches from now on; true ends them. None: nobody is asked.
     void watch(std::function<bool()> stop) { stop_ = std::move(stop); }
     std::size_t bytes() const { return known_.size() * 160 + nests_.size() * 2'000; }

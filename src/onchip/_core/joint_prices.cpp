@@ -125,6 +125,7 @@ Way Prices::evaluate(Id group, Mask whole, Bytes room, Bytes limit) {
         evaluator_.at_most(most_branches);
         const Bytes found = evaluator_.best(budget_, limit >= unlimited ? unlimited : limit + crossing);
         cut_now_ = evaluator_.was_cut();
+        cut_bands_ = cut_bands_ || cut_now_;
         cut_ = cut_ || cut_now_;
         if (found < unlimited) {
             way.cost = evaluator_.describe();
@@ -195,6 +196,13 @@ void Prices::as_nest(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
     way.own = crossing - apart, way.nest = true;
     way.needs = within < room ? room : found->needs;
     way.cost.scratch = way.cost.maps = found->needs;
+}
+
+void Prices::forget_nests() {
+    std::erase_if(stairs_, [&](const auto& entry) { return nested(entry.first.group); });
+    for (Id group = 0; group < groups(); ++group)
+        if (nested(group)) infos_[group].priced = infos_[group].outlined = false;
+    cut_ = cut_bands_;
 }
 
 Bytes Prices::tiled(Id group, Mask whole, Bytes room, Bytes limit) {

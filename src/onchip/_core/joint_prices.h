@@ -72,6 +72,8 @@ class Prices {
     // The group as one that may run as a nest; null if it may not.
     const NestGroup* nested(Id group) const { return nest_of_[group] == no_id ? nullptr : &nests_[nest_of_[group]]; }
     void watch(std::function<bool()> stop) { costs_.watch(std::move(stop)); }
+    // What groups cost that may run as nests is asked anew.
+    void forget_nests();
     // Whether some way may not have been the best.
     bool was_cut() const { return cut_; }
     std::uint64_t evaluated() const { return evaluated_; }
@@ -133,7 +135,7 @@ class Prices {
     };
     std::unordered_map<Key, Stairs, Hash> stairs_;
     std::uint64_t evaluated_ = 0;
-    bool cut_ = false, cut_now_ = false;
+    bool cut_ = false, cut_bands_ = false, cut_now_ = false;
     std::size_t bytes_ = 0;
 };
 

@@ -24,10 +24,9 @@ along which windows slide."""
 MOST_SHAPES = 1_000
 """The most shapes of nests that the search of a group may look at in the whole budget: more take too long."""
 
-LOOKS = (1_000, 20_000, 400_000)
-"""The most shapes, and tiles of loops along which windows slide, that one search looks at, pass by pass: a
-search that is cut off begins again in the next pass. After the last its nest may not be the best, and no plan
-is called so."""
+FIRST_LOOKS, MOST_LOOKS = 300, 20_000
+"""The most shapes, and tiles of loops along which windows slide, that one search looks at: at first, for a
+plan that prunes what follows, and then. A group of which some search needs more is left out of the space."""
 
 MOST_TRIES = 6
 """The most rooms for which the tiles of a nest are widened."""
@@ -75,7 +74,7 @@ class Nests:
             texts=[search.core for search in self._searches],
             budget=problem.budget,
             most_shapes=MOST_SHAPES,
-            looks=LOOKS[0],
+            looks=FIRST_LOOKS,
         )
         self._nests: dict[tuple[int, tuple[int, ...], int], Nest] = {}
 
@@ -125,6 +124,18 @@ class Nests:
             else:
                 most = min(room, found.scratch)
         return low
+
+    def covers(self, v: int) -> bool:
+        """Return whether the nests of an operator alone are all that boxes of any size and order can be.
+
+        They are if it has no more axes than a nest has loops with free tiles, and no windows.
+        """
+        nest = self.by_members.get(1 << v)
+        if nest is None or not self.costs.quick(nest.text):
+            return False
+        (op,) = self._axes[nest.text].operators
+        slides = any(window is not None for use in op.uses for window in use.slides)
+        return not slides and sum(size > 1 for size in op.axes) <= SPINE
 
     def _with_figures(self, way: NestWay) -> NestWay:
         """Return the way with its figures, by the checker's law."""

@@ -18,7 +18,7 @@ from onchip.planners.joint.by_size import best_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.layout import lay_out
-from onchip.planners.joint.nests import LOOKS, nests_of
+from onchip.planners.joint.nests import MOST_LOOKS, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import program
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
@@ -32,6 +32,9 @@ __all__ = ["Joint", "plan", "solve"]
 START, PLACED, PLAIN, SEARCHED = 0.35, 0.5, 0.65, 0.85
 """Shares of the time limit after which fusion, placement, the joint search without nests and that with them
 end."""
+
+QUICK_WIDTHS = (1, 8)
+"""The most states of every number of operators that a quick search follows, pass by pass."""
 
 SEEDS = 4
 """Searches for other, equally cheap steps if the first do not pack."""
@@ -122,16 +125,16 @@ class _Run:
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
         search, found = plain, None
         if not plain.misfits:
+            quick = self.options.nests and plain.all_groups  # the search with nests goes on from it
             until = self.limits.until(PLAIN if self.options.nests else SEARCHED)
-            best, search, found = self.better(best, plain, over, until)
+            best, search, found = self.better(best, plain, over, until, quick=quick)
         least = least_bytes(self.problem)
-        if self.options.nests and (found is None or best is None or best.dram_bytes > least):
+        if self.options.nests and (best is None or best.dram_bytes > least):
             nests = nests_of(self.problem)
-            if nests.candidates or found is None:
-                search = JointSearch(self.problem, over, nests=nests, limits=self.limits, fuser=plain.fuser)
-                if search.misfits:
-                    raise self.infeasible(search, over)
-                best, search, found = self.with_nests(best, search, over)
+            search = JointSearch(self.problem, over, nests=nests, limits=self.limits, fuser=plain.fuser)
+            if search.misfits:
+                raise self.infeasible(search, over)
+            best, search, found = self.with_nests(best, search, over)
         assert found is not None
         if best is None:
             if found.dram_bytes is None and found.complete:
@@ -140,7 +143,8 @@ class _Run:
                 f"no plan was found within {self.budget:,} bytes, nor a proof that there is none; more time"
                 " or memory may help"
             )
-        priced = not any(op.thinned for op in self.problem.operators)  # every way to run every operator
+        # Every way to run every operator: where not all boxes were tried, nests are those that were not.
+        priced = all(not op.thinned or search.nests.covers(op.id) for op in self.problem.operators)
         least = min(max(least, found.lower_bound_bytes if priced else 0), best.dram_bytes)
         proved = priced and found.complete and found.dram_bytes in (None, best.dram_bytes)
         made = certify(
@@ -161,11 +165,20 @@ class _Run:
         return Joint(made, _bytes(fused), _bytes(placed), found)
 
     def better(
-        self, best: Incumbent | None, search: JointSearch, over: Sequence[Sequence[int]], limits: Limits
+        self,
+        best: Incumbent | None,
+        search: JointSearch,
+        over: Sequence[Sequence[int]],
+        limits: Limits,
+        *,
+        quick: bool = False,
     ) -> tuple[Incumbent | None, JointSearch, Found]:
         """Return the best program after a search, with the search and what it found."""
         below = None if best is None else best.dram_bytes
-        search, found = best_by_size(self.problem, over, search, below, limits, search.nests)
+        if quick:
+            found = search.best(below, limits=limits, widths=QUICK_WIDTHS)
+        else:
+            search, found = best_by_size(self.problem, over, search, below, limits, search.nests)
         if found.dram_bytes is not None:
             with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
                 for steps in self.addressed(search, found):
@@ -178,20 +191,33 @@ class _Run:
     def with_nests(
         self, best: Incumbent | None, search: JointSearch, over: Sequence[Sequence[int]]
     ) -> tuple[Incumbent | None, JointSearch, Found]:
-        """Return the same after passes of ever deeper searches for nests, as long as some were cut off."""
-        limits = self.limits.until(SEARCHED)
-        best, search, found = self.better(best, search, over, limits)
-        for looks in LOOKS[1:]:
-            if found.complete or limits.over() or limits.stopped() or not search.nests.costs.cut():
-                break
-            search.nests.costs.deepen(looks)
-            again = JointSearch(self.problem, over, nests=search.nests, limits=limits, fuser=search.fuser)
-            best, again, deeper = self.better(best, again, over, limits.patient(PATIENCE))
-            bound = max(found.lower_bound_bytes, deeper.lower_bound_bytes)
+        """Return the same after searches with nests: first a quick one, whose plan prunes the others.
+
+        Groups of which a search was cut off in the second are left out of the third, which then proves what
+        the second found if that uses none of them.
+        """
+        limits, costs = self.limits.until(SEARCHED), search.nests.costs
+        best, search, found = self.better(best, search, over, limits, quick=True)
+        if found.complete or limits.over():
+            return best, search, found
+        costs.deepen(MOST_LOOKS)
+        for last in (False, True):
+            search.forget_nests()
+            best, again, deeper = self.better(best, search, over, limits.patient(PATIENCE))
             if deeper.dram_bytes is not None:
                 search, found = again, deeper
-            found = replace(found, lower_bound_bytes=bound, complete=deeper.complete)
-        return best, search, found
+            cut = costs.cut_texts()
+            if deeper.complete or last or not cut or limits.over():
+                break
+            texts = {step.way.candidate.text for step in found.steps if isinstance(step.way, NestWay)}
+            if texts & set(cut):
+                break
+            costs.leave_out(cut)
+        return (
+            best,
+            search,
+            replace(found, lower_bound_bytes=deeper.lower_bound_bytes, complete=deeper.complete),
+        )
 
     def addressed(self, search: JointSearch, found: Found) -> Iterator[Incumbent]:
         """Yield programs of steps as cheap as found, first those that pack unmoved, then dearer ones."""

@@ -215,6 +215,11 @@ class JointSearch:
         steps = () if best is None else tuple(self._step(step) for step in best.steps)
         return Found(steps, total, least, complete, end, figures)
 
+    def forget_nests(self) -> None:
+        """Ask again for what groups cost as nests, as their searches may go deeper now."""
+        self._core.forget_nests()
+        self._prepared = False
+
     def _bounded(self, below: int | None, limits: Limits, began: float) -> int:
         """Make the bound that passes below `below` prune by; return its value for the whole network."""
         if not self.rules.ahead:
