@@ -12,7 +12,7 @@ staircase that answers every budget. Operators that look alike share one.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, permutations
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["Boxed", "Ways", "best_boxes", "box_ways", "crossing_in_boxes", "least_read", "least_weights"]
+__all__ = [
+    "Boxed",
+    "Ways",
+    "best_boxes",
+    "box_ways",
+    "crossing_in_boxes",
+    "least_read",
+    "least_weights",
+    "settled",
+]
 
 MOST_SHAPES = 1 << 22
 """The most shapes of boxes times orders of loops that are tried; beyond, fewer sizes of every axis."""
@@ -133,6 +142,23 @@ def least_weights(op: Operator) -> int:
     if reach is None or sum(c.bytes for c in reach.weights) != op.weight_bytes:
         return op.weight_bytes
     return sum(_needed(reach, c.sides, c.bytes) for c in reach.weights)
+
+
+def settled(op: Operator, sizes: Mapping[int, int], boxes: Sequence[Boxed]) -> bool:
+    """Return whether no other box could be better than these, though not all were tried.
+
+    The box of one element takes the least scratch of all; if it moves no more than what is needed once, every
+    larger room has it. `sizes` are the bytes of the inputs.
+    """
+    if not boxes:
+        return False
+    least = sum(least_read(op, t, sizes[t]) for t in op.inputs)
+    smallest = min(boxes, key=lambda ways: ways.scratch_bytes)
+    return (
+        all(size == 1 for size in smallest.boxes.sizes)
+        and smallest.moved_bytes == least
+        and smallest.weight_bytes == least_weights(op)
+    )
 
 
 def _needed(reach: Reach, sides: Sequence[Side], size: int) -> int:

@@ -125,18 +125,6 @@ class Nests:
                 most = min(room, found.scratch)
         return low
 
-    def covers(self, v: int) -> bool:
-        """Return whether the nests of an operator alone are all that boxes of any size and order can be.
-
-        They are if it has no more axes than a nest has loops with free tiles, and no windows.
-        """
-        nest = self.by_members.get(1 << v)
-        if nest is None or not self.costs.quick(nest.text):
-            return False
-        (op,) = self._axes[nest.text].operators
-        slides = any(window is not None for use in op.uses for window in use.slides)
-        return not slides and sum(size > 1 for size in op.axes) <= SPINE
-
     def _with_figures(self, way: NestWay) -> NestWay:
         """Return the way with its figures, by the checker's law."""
         problem, members = self.problem, way.candidate.members

@@ -12,8 +12,10 @@ from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits
 from onchip.planners.fusion import FusionProblem
+from onchip.planners.fusion.boxes import settled
 from onchip.planners.fusion.cost import least_scratch, misfit
 from onchip.planners.fusion.least import least_bytes
+from onchip.planners.fusion.problem import FusedOperator
 from onchip.planners.joint.by_size import best_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
@@ -143,8 +145,7 @@ class _Run:
                 f"no plan was found within {self.budget:,} bytes, nor a proof that there is none; more time"
                 " or memory may help"
             )
-        # Every way to run every operator: where not all boxes were tried, nests are those that were not.
-        priced = all(not op.thinned or search.nests.covers(op.id) for op in self.problem.operators)
+        priced = all(not op.thinned or self.settled(op) for op in self.problem.operators)
         least = min(max(least, found.lower_bound_bytes if priced else 0), best.dram_bytes)
         proved = priced and found.complete and found.dram_bytes in (None, best.dram_bytes)
         made = certify(
@@ -187,6 +188,12 @@ class _Run:
                     if best.dram_bytes == found.dram_bytes or self.limits.over():
                         break
         return best, search, found
+
+    def settled(self, op: FusedOperator) -> bool:
+        """Return whether boxes that were not tried would not move less, nor need less room."""
+        network = self.network
+        sizes = {t: network.tensors[t].bytes for t in network.operators[op.id].inputs}
+        return settled(network.operators[op.id], sizes, op.boxes)
 
     def with_nests(
         self, best: Incumbent | None, search: JointSearch, over: Sequence[Sequence[int]]
