@@ -431,7 +431,9 @@ class NestOperator:
     ) -> None: ...
 
 class NestBuffer:
-    def __init__(self, *, sides: Sequence[int], element: int, maker: int, leaves: bool) -> None: ...
+    def __init__(
+        self, *, sides: Sequence[int], element: int, maker: int, leaves: bool, accumulated: int
+    ) -> None: ...
 
 class NestRules:
     def __init__(

@@ -32,7 +32,8 @@ void bind(nb::module_& m) {
                     Field("together", &Operator::together), Field("reads", &Operator::reads),
                     Field("writes", &Operator::writes));
     given<Buffer>(m, "NestBuffer", Field("sides", &Buffer::sides), Field("element", &Buffer::element),
-                  Field("maker", &Buffer::maker), Field("leaves", &Buffer::leaves));
+                  Field("maker", &Buffer::maker), Field("leaves", &Buffer::leaves),
+                  Field("accumulated", &Buffer::accumulated));
     given<Rules>(m, "NestRules", Field("tiles", &Rules::tiles), Field("inner", &Rules::inner),
                  Field("outer", &Rules::outer), Field("exchange", &Rules::exchange), Field("slices", &Rules::slices),
                  Field("rings", &Rules::rings), Field("bounds", &Rules::bounds));

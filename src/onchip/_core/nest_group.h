@@ -1,6 +1,7 @@
 // A group of operators that runs in one nest of loops: their axes, the buffers, and the classes of axes that a
 // loop may go along. Built once, asked for many rooms.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,7 @@ struct Buffer {
     std::int64_t element = 1;
     int maker = -1;  // a place among the operators; negative: from outside
     bool leaves = false;
+    std::int64_t accumulated = 0;  // bytes of a sum that is not complete, no less than an element
 };
 
 // A tile of a loop of `turns` turns, the least for so many.
@@ -101,6 +103,16 @@ class Group {
     bool slides_along(const Access& access, Id loop_class) const;
     // True if the buffer is made here and read here.
     bool inner(Id buffer) const { return buffers[buffer].maker >= 0 && uses[buffer].size() > 1; }
+    // True if the buffer may hold sums that are wider than its elements.
+    bool wider(Id buffer) const {
+        const Buffer& one_of = buffers[buffer];
+        return one_of.maker >= 0 && one_of.accumulated > one_of.element && summed[static_cast<Id>(one_of.maker)];
+    }
+    // The bytes of so many bytes of elements as sums that are not complete.
+    Bytes as_sums(Id buffer, Bytes bytes) const {
+        const Buffer& one_of = buffers[buffer];
+        return bytes >= unlimited ? bytes : times(bytes / one_of.element, std::max(one_of.element, one_of.accumulated));
+    }
 
     std::vector<Operator> operators;
     std::vector<Buffer> buffers;
@@ -111,6 +123,7 @@ class Group {
     std::vector<Set> before;            // by operator: all that it depends on
     std::vector<std::vector<Id>> under; // by operator: operands that its output may lie over, element by element
     std::vector<Set> sliced;            // by operator: axes that its own slices may go along
+    std::vector<Set> summed;            // by operator: those of them that it sums over
     std::vector<Class> classes;         // those that a loop may go along
 
   private:

@@ -12,6 +12,7 @@ RULES: dict[str, str] = {
     # header
     "bad-budget": "the budget is a whole number of bytes from 0 to 1 TiB",
     "bad-alignment": "the alignment is a whole number of bytes from 1 to 1 MiB",
+    "bad-accumulators": "a sum that is not complete takes from 1 to 8 bytes",
     "bad-rate": "every rate of the chip is a positive number below 10^18",
     "patches": "a tensor in patches has the channels, rows and columns that the geometry says",
     # names

@@ -166,7 +166,13 @@ class _Shown:
         self.network: Network = plan.network
         self.group, self.unit, self.tree = group, unit, group.tiling
         alignment = plan.chip.alignment_bytes
-        self.layout: Layout = layout_of(self.network, group, streamed=streamed, alignment=alignment)
+        self.layout: Layout = layout_of(
+            self.network,
+            group,
+            streamed=streamed,
+            alignment=alignment,
+            accumulator=plan.chip.accumulator_bytes,
+        )
         self.axes = self.layout.axes
         self.words = AxisNames(self.network, self.axes)
         self.at = {cut.name: n for n, cut in enumerate(self.axes.operators)}

@@ -20,8 +20,8 @@ from onchip.run.tiled.nests.dram import Dram
 from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
 from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Source
 from onchip.run.tiled.nests.known import kernel_of
-from onchip.run.tiled.nests.levels import Compute, Home, Level, Turns
-from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Life
+from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns
+from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Accumulators, Life, in_slots
 from onchip.run.tiled.nests.places import places_of
 from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
@@ -66,7 +66,7 @@ class NestRun:
             and buffer.tensor not in streamed
             and (buffer.maker is None or b in self.leaving)
         }
-        self.tree = Tree(nest, found, self.leaving, self.whole)
+        self.tree = Tree(nest, found, self.leaving, self.whole, state.plan.chip.accumulator_bytes)
         self.sources = [self._sources(o) for o in range(len(operators))]
         self.slow: dict[str, str] = {}
         """The operators that run on whole operands for every box, and why."""
@@ -217,15 +217,19 @@ class NestRun:
 
     def level(self, level: Level) -> None:
         """Run the items of a level, and begin and end the homes among them."""
-        for item, begin, end in zip(level.items, level.begin, level.end, strict=True):
+        for n, (item, begin, end) in enumerate(zip(level.items, level.begin, level.end, strict=True)):
             for home in begin:
                 self.begin(home)
+            for sums in level.beside.get(n, ()):
+                self.accumulate(sums)
             if isinstance(item, Turns):
                 self.loop(item)
             elif isinstance(item, Level):
                 self.leaf(item)
             else:
                 self.compute(item)
+            for sums in level.beside.get(n, ()):
+                self.settle(sums)
             for home in end:
                 self.finish(home)
 
@@ -408,12 +412,16 @@ class NestRun:
             kind = self._dtype(b) if buffer.tensor is not None else self.dram.sources[b].dtype
             size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
             held: Span | None = (start, end)
-            if size <= end - start:
+            if home.wide:
+                data = in_slots(state.arena.bytes[start:end], self.slot(b), shape, kind)
+            elif size <= end - start:
                 data = state.arena.bytes[start : start + size].view(kind).reshape(shape)
             else:  # weights whose real elements are wider than planned: counted only
                 data, held = np.zeros(shape, kind), None
             states = np.full(shape, NOTHING, np.uint8) if inside or turning is not None else None
             life = Life(state, buffer.name, region, data, states, held, claim, turning)
+            if home.wide:
+                life.accumulators = Accumulators(state.arena.bytes[start:end], self.slot(b), shape, None)
             if not inside and turning is None:
                 data[...] = self.dram.fetch(b, region)
             elif b in self.leaving and any(self.spans[o][axis][0] for o, axis in home.sums):
@@ -422,7 +430,37 @@ class NestRun:
             lives.append(life)
         self._join(lives)
 
-    def place(self, home: Home) -> Span:
+    def slot(self, b: int) -> int:
+        """Return the bytes in the arena of a sum of a buffer that is not complete."""
+        return self.state.plan.chip.accumulated(self.axes.buffers[b].element) * self.state.slots.scale
+
+    def accumulate(self, sums: Beside) -> None:
+        """Give accumulators their bytes."""
+        cut, sizes = self.axes.operators[sums.operator], self.axes.buffers[sums.buffer].sides
+        region = [
+            self.spans[sums.operator][axis] if turns is not None else (0, size)
+            for axis, turns, size in zip(cut.writes.axes, sums.sides, sizes, strict=True)
+        ]
+        state, (start, end) = self.state, self.place(sums)
+        name = self.axes.buffers[sums.buffer].name
+        state.arena.reserve(
+            start, end, Claim(f"sums of {name} in the scratch of {self.group.name}", state.index)
+        )
+        shape = [high - low for low, high in region]
+        life, _ = self.used(sums.operator, len(cut.uses) - 1)
+        life.accumulators = Accumulators(state.arena.bytes[start:end], self.slot(sums.buffer), shape, region)
+
+    def settle(self, sums: Beside) -> None:
+        """Give the bytes of accumulators back. Raises `Mismatch` if a sum in them is not complete."""
+        life, _ = self.used(sums.operator, len(self.axes.operators[sums.operator].uses) - 1)
+        assert life.states is not None
+        if (life.states == PARTIAL).any():
+            raise Mismatch(f"{life.name}: its accumulators end before its sums do ({self.state.where()})")
+        life.accumulators = None
+        claim = Claim(f"the scratch of {self.group.name}", self.state.index)
+        self.state.arena.hand_over(*self.place(sums), claim)
+
+    def place(self, home: Home | Beside) -> Span:
         """Return the bytes of a home in the arena."""
         (low, high), scale = self.places[home], self.state.slots.scale
         return self.start + low * scale, self.start + high * scale
