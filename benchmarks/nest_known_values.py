@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/nest_known_values.py [--network NAME] [--room KIB ...] [--most N]
     [--no-passes] [--accumulator BYTES]
 
-The networks are one GPT-3 6.7B layer (2,048 tokens, 16 bit), one BERT-base layer (512 tokens, int8), one
+The networks are one GPT-3 6.7B layer (2,048 tokens, 16 bit; `gpt3_online`: with attention in one piece,
+whose sum over keys carries the state of an on-line softmax), one BERT-base layer (512 tokens, int8), one
 layer of ViT-B/16 (197 tokens, int8) and two blocks of a MobileNet (28 x 28, int8), along whose rows windows
 slide. Groups are intervals of the order given here, of at most `--most` operators. A tensor between groups
 goes through DRAM, or lies on chip whole from the group that makes or loads it to its last reader. `theirs`
@@ -21,7 +22,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
@@ -75,6 +76,27 @@ GPT3 = Known(
         8192: 1_040_187_392,
         16384: 771_751_936,
         32768: 570_425_344,
+        65536: 436_207_616,
+    },
+)
+
+
+ONLINE = replace(
+    GPT3,
+    name="gpt3_online",
+    lines=(
+        *GPT3.lines[:3],
+        "AT: a(m,h,v) = q(m,h,*e) k(p,h,*e) v(p,h,v) | v | 2 v",
+        *GPT3.lines[5:],
+    ),
+    theirs=GPT3.theirs | {1024: 2_634_022_912, 2048: 1_962_934_272},
+    theirs_wide={
+        1024: 3_623_878_656,
+        2048: 2_600_468_480,
+        4096: 1_979_711_488,
+        8192: 1_493_172_224,
+        16384: 1_023_410_176,
+        32768: 687_865_856,
         65536: 436_207_616,
     },
 )
@@ -136,6 +158,7 @@ def inverted_bottlenecks(count: int) -> Known:
 
 NETWORKS = (
     GPT3,
+    ONLINE,
     encoder(
         "bert",
         512,

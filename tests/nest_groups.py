@@ -23,7 +23,8 @@ def group_of(sizes: str, lines: Sequence[str], element: int = 1) -> GroupAxes:
 
     Letters are an operator's own axes; those of its output come first. A side `*d` has the size of d, and
     all of its positions are needed. Over a side `H@h:2:1:3`, of the size of H, a window of 3 slides along h
-    by steps of 2, from 1 before its begin on. Behind the bar stand axes along which the operator is not cut.
+    by steps of 2, from 1 before its begin on. Behind the bar stand axes along which the operator is not cut,
+    behind another one how many values its sums carry, and the axes whose elements share them: `| v | 2 v`.
     """
     size = {name: int(n) for name, _, n in (word.partition("=") for word in sizes.split())}
     places: dict[str, int] = {}
@@ -33,6 +34,8 @@ def group_of(sizes: str, lines: Sequence[str], element: int = 1) -> GroupAxes:
         name, _, rest = line.partition(":")
         made, _, operands = rest.partition("=")
         operands, _, together = operands.partition("|")
+        together, _, carried = together.partition("|")
+        carries, *across = carried.split() or ["0"]
         terms = [_term(word) for word in (made.strip(), *operands.split())]
         axes = [*terms[0][1]]
         for _, sides in terms[1:]:
@@ -47,7 +50,8 @@ def group_of(sizes: str, lines: Sequence[str], element: int = 1) -> GroupAxes:
             uses.append(Use(places[tensor], along, tuple(_window(s, size, axes) for s in sides)))
         operators.append(
             Cut(at, name.strip(), tuple(size[a] for a in axes), len(terms[0][1]),
-                frozenset(axes.index(a) for a in together.split()), tuple(uses[1:]), (), uses[0])
+                frozenset(axes.index(a) for a in together.split()), tuple(uses[1:]), (), uses[0],
+                int(carries), frozenset(axes.index(a) for a in across))
         )  # fmt: skip
     buffers = [
         Buffer(name, i, sides, element, maker, (0,) * len(sides), sides, name)
@@ -91,11 +95,19 @@ class NestCase:
 
     def sums(self, buffer: int) -> bool:
         """Whether a buffer may hold sums that are wider than its elements."""
-        made = self.group.buffers[buffer]
-        if made.maker is None or self.wide(buffer) == made.element:
-            return False
-        op = self.group.operators[made.maker]
-        return any(op.axes[a] > 1 for a in op.sums)
+        return self.wide(buffer) > self.group.buffers[buffer].element and bool(self.summed(buffer))
+
+    def summed(self, buffer: int) -> list[int]:
+        """The axes that a buffer's maker sums over."""
+        maker = self.group.buffers[buffer].maker
+        op = None if maker is None else self.group.operators[maker]
+        return [] if op is None else [a for a in op.sums if op.axes[a] > 1]
+
+    def costs(self, buffer: int) -> bool:
+        """Whether sums of a buffer that are not complete take more than its elements."""
+        maker = self.group.buffers[buffer].maker
+        carries = maker is not None and self.group.operators[maker].carries > 0
+        return self.sums(buffer) or (carries and bool(self.summed(buffer)))
 
 
 def random_nest_case(rng: Random, operators: int, sides: Sequence[int] = (2, 3, 4)) -> NestCase:
@@ -131,9 +143,14 @@ def random_nest_case(rng: Random, operators: int, sides: Sequence[int] = (2, 3, 
                     free.remove(along[-1])
             reads.append(Use(buffer, tuple(along)))
         together = frozenset(a for a in range(outputs) if rng.random() < 0.1)
+        across, carries = frozenset[int](), 0
+        if outputs < len(axes) and rng.random() < 0.3:
+            across, carries = frozenset(a for a in range(outputs) if rng.random() < 0.3), rng.choice((1, 2))
         rows.append((f"t{len(rows)}", axes[:outputs], at, rng.choice((1, 1, 2))))
         writes = Use(len(rows) - 1, tuple(range(outputs)))
-        cuts.append(Cut(at, f"o{at}", axes, outputs, together, tuple(reads), (), writes))
+        cuts.append(
+            Cut(at, f"o{at}", axes, outputs, together | across, tuple(reads), (), writes, carries, across)
+        )
     buffers = tuple(
         Buffer(name, i, shape, element, maker, (0,) * len(shape), shape, name)
         for i, (name, shape, maker, element) in enumerate(rows)
@@ -178,6 +195,8 @@ class Walk:
         self.place = {op.name: i for i, op in enumerate(self.group.operators)}
         self.bytes = 0
         self.scratch = 0
+        self.stateless = True
+        """No sum crosses with a state."""
         self.written: dict[tuple[object, ...], int] = {}
         self.loops = 0
         self.uses = [(at, use) for at, op in enumerate(self.group.operators) for use in op.uses]
@@ -228,22 +247,23 @@ class Walk:
     ) -> int:
         """The bytes of the accumulators that live as long as loop number `deep` around their maker runs."""
         place = self.host.get(buffer, buffer)
-        if not self.case.sums(buffer) or place not in {*kept, *self.case.whole}:
-            return 0
-        wide, loop = self.summed(buffer, self.homed[place])
-        if place != buffer and place in self.case.whole and loop is not None:
-            wide = not any(
-                over[maker] in self.group.operators[maker].writes.axes
-                for maker in [self.group.buffers[buffer].maker]
-                for over, _ in self.path[maker][:loop]
-            )
-        assert not (wide and place != buffer)
-        if wide or loop != deep:
+        if not self.case.costs(buffer) or place not in {*kept, *self.case.whole}:
             return 0
         maker = self.group.buffers[buffer].maker
         assert maker is not None
-        box = self.box([(maker, self.group.operators[maker].writes)], boxes)
-        return self.rounded(self.case.wide(buffer) * prod(hi - lo for lo, hi, _ in box))
+        op = self.group.operators[maker]
+        wide, loop = self.summed(buffer, self.homed[place])
+        if loop != deep:
+            return 0
+        if place != buffer and place in self.case.whole:
+            wide = not any(over[maker] in op.writes.axes for over, _ in self.path[maker][:loop])
+        assert not (wide and place != buffer and self.case.sums(buffer))
+        box = self.box([(maker, op.writes)], boxes)
+        found = 0
+        if self.case.sums(buffer) and not wide:
+            found = self.rounded(self.case.wide(buffer) * prod(hi - lo for lo, hi, _ in box))
+        rows = prod(hi - lo for (lo, hi, _), a in zip(box, op.writes.axes, strict=True) if a not in op.across)
+        return found + self.rounded(self.case.wide(buffer) * op.carries * rows)
 
     def replace(self, leaf: Leaf) -> None:
         """An operand, made here and read by this leaf alone, lies in the place of its output."""
@@ -281,6 +301,9 @@ class Walk:
             key = (home, buffer, *((a, b) for a, b, _ in box))
             sums = size // self.group.buffers[buffer].element * self.case.wide(buffer)
             self.bytes += size if key not in self.written else 2 * sums
+            maker = self.group.buffers[buffer].maker
+            assert maker is not None
+            self.stateless &= key not in self.written or not self.group.operators[maker].carries
             self.written[key] = 1
 
     def body(
@@ -356,7 +379,7 @@ class Walk:
             self.cross((at, n), use.buffer, self.box([(at, use)], boxes))
             own.append(use)
         orders: Iterator[Sequence[tuple[int, int]]] = iter([item.slices])
-        if self.any_order and not self.case.sums(op.writes.buffer):
+        if self.any_order and not self.case.costs(op.writes.buffer):
             free = [a for a in range(len(op.axes)) if a not in op.together]
             orders = (tuple((a, 1) for a in order) for order in permutations(free))
         held += self.among_slices(at, item, kept, boxes)

@@ -428,6 +428,8 @@ class NestOperator:
         together: Sequence[int],
         reads: Sequence[NestUse],
         writes: NestUse,
+        carries: int,
+        across: Sequence[int],
     ) -> None: ...
 
 class NestBuffer:

@@ -49,7 +49,7 @@ def trial(seed: int) -> Counter[str]:
     if law is None:
         # two chains that leave as many indices, an operand needed again, turns of windows that differ
         strict = ("nest-over", "nest-axes", "nest-windows", "nest-keep")
-        assert rule in ("nest-finished", "nest-leaves", *strict), (seed, rule)
+        assert rule in ("nest-finished", "nest-leaves", "nest-carried", *strict), (seed, rule)
         assert rule != "nest-keep" or "ring=('" in repr(nest), seed
         if rule in strict or fails(axes, nest, leaving, whole):
             return Counter([rule])
@@ -57,7 +57,7 @@ def trial(seed: int) -> Counter[str]:
         assert slid, (seed, rule, nest)
         return Counter([f"{rule}, but windows need less than all"])
     offsets = {use: place.offset for place in law.layout.places for use in place.uses}
-    offsets |= {(place.uses[0][0], -1): place.offset for place in law.layout.accumulators}
+    offsets |= {(p.uses[0][0], -2 if p.carried else -1): p.offset for p in law.layout.accumulators}
     wide = {p.buffer for p in law.layout.places if p.width > axes.buffers[p.buffer].element}
     try:
         ran = run_nest(axes, nest, leaving, whole, alignment, offsets, accumulator, wide)
@@ -82,13 +82,14 @@ def trial(seed: int) -> Counter[str]:
     found += ["windows between operators"] * any(len(w.made) > 1 for w in windows)
     found += ["a ring"] * any(place.ring is not None for place in law.layout.places)
     found += ["rows made again"] * (law.layout.macs > sum(op.macs for op in network.operators))
-    beside = {place.buffer for place in law.layout.accumulators}
+    beside = {place.buffer for place in law.layout.accumulators if not place.carried}
     found += ["a buffer as wide as its sums"] * bool(wide)
     found += ["accumulators beside a buffer"] * bool(beside)
     found += ["accumulators beside a whole output"] * any(axes.buffers[n].tensor in whole for n in beside)
     found += ["accumulators beside an operand in whose place an output lies"] * any(
         f"over='{axes.buffers[n].name}'" in repr(nest) for n in beside
     )
+    found += ["sums carry a state"] * any(place.carried for place in law.layout.accumulators)
     wider = [n for n in makers if accumulator and accumulator > axes.buffers[n].element]
     found += ["wide partial sums come back"] * any(
         law.crossing.get(axes.buffers[n].tensor or -1, 0) > axes.buffers[n].bytes for n in wider

@@ -8,7 +8,7 @@ as it is summed, and lies beside its place unless that is so wide itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
@@ -73,11 +73,16 @@ class Box:
 
 @dataclass(eq=False)
 class Unfinished:
-    """The elements of an output whose sums are not finished, and all that were not at once."""
+    """The elements of an output whose sums are not finished, and all that were not at once: at most `most`.
+
+    `rows` are those of them that share nothing that sums carry; at most `states`.
+    """
 
     now: set[Index] = field(default_factory=set)
     since: set[Index] = field(default_factory=set)
+    rows: set[Index] = field(default_factory=set)
     most: int = 0
+    states: int = 0
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,8 @@ def run_nest(
     """Run a nest. `leaving` and `whole` are tensors; `offsets` say where the buffer of a use lies.
 
     A sum that is not finished takes `accumulator` bytes, or those of an element; what is beside the buffer
-    of a maker's output lies at the offset of (maker, -1). The buffers that are `wide` have no such thing: all
+    of a maker's output lies at the offset of (maker, -1), and what its sums carry at (maker, -2).
+    The buffers that are `wide` have no accumulators beside them: all
     that they hold is unfinished at once. Raises `Failed` where it cannot go on.
     """
     return Machine(axes, nest, leaving, whole, alignment, offsets, accumulator, wide).run()
@@ -187,6 +193,7 @@ class Machine:
         self.lying: dict[int, dict[Index, Entry]] = {n: {} for n in self.whole}
         self.dram: dict[int, dict[Index, Entry]] = {}
         self.taken: list[Box] = []
+        self.crossed: dict[tuple[int, Index], tuple[int, bool]] = {}  # elements of outputs: how often
         self.open: set[int] = set()  # outputs with unfinished sums
         self.ran, self.loops = Ran(), 0
         self.sets: set[tuple[frozenset[int], frozenset[int]]] = set()
@@ -272,6 +279,7 @@ class Machine:
                     raise Failed(f"{buffer.name} does not leave whole")
                 self.ran.values[n] = {i: e.value for i, e in found.items()}
         self.peak()
+        self.count()
         return self.ran
 
     def peak(self) -> None:
@@ -281,6 +289,7 @@ class Machine:
                 (self.offset(box.uses[0]), self.size(box)) for box in map(self.boxes.__getitem__, numbers)
             ]
             some += [(self.offset((self.maker(n), -1)), self.beside(n)) for n in sums if self.beside(n)]
+            some += [(self.offset((self.maker(n), -2)), self.carried(n)) for n in sums if self.carried(n)]
             self.ran.peak = max(self.ran.peak, sum(size for _, size in some))
             if self.offsets is not None:
                 spans = sorted((low, low + size) for low, size in some if size)
@@ -318,6 +327,11 @@ class Machine:
             return 0
         return self.rounded(self.sums[buffer].most * self.width(buffer))
 
+    def carried(self, buffer: int) -> int:
+        """The bytes of what unfinished sums carry."""
+        carries = self.axes.operators[self.maker(buffer)].carries
+        return self.rounded(self.sums[buffer].states * carries * self.width(buffer))
+
     def add(self, buffer: int, place: Index, terms: int) -> None:
         """Note that an element has so many terms now."""
         sums = self.sums[buffer]
@@ -325,6 +339,10 @@ class Machine:
             sums.now.add(place)
             sums.since.add(place)
             sums.most = max(sums.most, len(sums.since))
+            cut = self.axes.operators[self.maker(buffer)]
+            axes = zip(place, cut.writes.axes, strict=True)
+            sums.rows.add(tuple(i for i, axis in axes if axis not in cut.across))
+            sums.states = max(sums.states, len(sums.rows))
             if buffer not in self.open:
                 self.open.add(buffer)
                 self.note()
@@ -335,6 +353,7 @@ class Machine:
     def settle(self, buffer: int) -> None:
         if not self.sums[buffer].now:
             self.sums[buffer].since.clear()
+            self.sums[buffer].rows.clear()
             self.open.discard(buffer)
 
     def note(self) -> None:
@@ -513,7 +532,7 @@ class Machine:
         elif box.buffer in self.out and not box.redone:
             before = self.dram.get(box.buffer, {})
             box.elements = {i: before[i] for i in elements if i in before}
-            self.send(box, box.elements.values())
+            self.send(box, box.elements)
         self.hold(box)
         self.measure(box)
 
@@ -535,19 +554,28 @@ class Machine:
         if box.buffer in self.out:
             made = {i: e for i, e in box.elements.items() if e.buffer == box.buffer}
             self.dram.setdefault(box.buffer, {}).update(made)
-            self.send(box, made.values())
+            self.send(box, made)
             self.sums[box.buffer].now -= made.keys()
             self.settle(box.buffer)
         box.taken = False
         self.taken.remove(box)
 
-    def send(self, box: Box, entries: Iterable[Entry]) -> None:
-        """Let elements of an output cross; those that are not finished are wider, and so is their place."""
-        some, all_terms = list(entries), self.terms(box.buffer)
-        partial = sum(e.terms < all_terms for e in some)
-        box.crossed_unfinished |= partial > 0
-        self.cross(box.buffer, len(some) - partial)
-        self.cross(box.buffer, partial, self.width(box.buffer))
+    def send(self, box: Box, elements: Mapping[Index, Entry]) -> None:
+        """Let elements of an output cross; if some are not finished, their place is as wide as these."""
+        if any(e.terms < self.terms(box.buffer) for e in elements.values()):
+            box.crossed_unfinished = True
+            if self.axes.operators[self.maker(box.buffer)].carries:
+                raise Failed("what unfinished sums carry would have to cross")
+        for place, e in elements.items():
+            times, unfinished = self.crossed.get((box.buffer, place), (0, False))
+            unfinished |= e.terms < self.terms(box.buffer)
+            self.crossed[box.buffer, place] = times + 1, unfinished
+
+    def count(self) -> None:
+        """Count what crossed of outputs: what ever did so unfinished, at that width but the last time."""
+        for (buffer, _), (times, unfinished) in self.crossed.items():
+            self.cross(buffer, 1)
+            self.cross(buffer, times - 1, self.width(buffer) if unfinished else None)
 
     def cross(self, buffer: int, elements: int, width: int | None = None) -> None:
         one = self.axes.buffers[buffer]

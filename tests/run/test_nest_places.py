@@ -43,10 +43,10 @@ def test_every_use_finds_its_buffer_where_the_law_places_it(seed: int) -> None:
     found, extent = places_of(tree, axes, PlanChip("test", alignment, accumulator_bytes=wide))
     assert extent == law.layout.extent
     lives = {use: (p.first, p.last + 1, p.bytes) for p in law.layout.places for use in p.uses}
-    beside = {p.uses[0][0]: (p.first, p.last + 1, p.bytes) for p in law.layout.accumulators}
+    beside = {(p.uses[0][0], p.carried): (p.first, p.last + 1, p.bytes) for p in law.layout.accumulators}
     for home, (start, end) in found.items():
         if isinstance(home, Beside):
-            assert beside.pop(home.operator) == (*tree.lives(home), end - start)
+            assert beside.pop((home.operator, home.values > 0)) == (*tree.lives(home), end - start)
             continue
         for use in home.uses:
             assert lives.pop(use) == (*tree.lives(home), end - start)

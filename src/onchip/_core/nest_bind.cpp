@@ -30,7 +30,8 @@ void bind(nb::module_& m) {
     given<Use>(m, "NestUse", Field("buffer", &Use::buffer), Field("axes", &Use::axes), Field("slides", &Use::slides));
     given<Operator>(m, "NestOperator", Field("axes", &Operator::axes), Field("outputs", &Operator::outputs),
                     Field("together", &Operator::together), Field("reads", &Operator::reads),
-                    Field("writes", &Operator::writes));
+                    Field("writes", &Operator::writes), Field("carries", &Operator::carries),
+                    Field("across", &Operator::across));
     given<Buffer>(m, "NestBuffer", Field("sides", &Buffer::sides), Field("element", &Buffer::element),
                   Field("maker", &Buffer::maker), Field("leaves", &Buffer::leaves),
                   Field("accumulated", &Buffer::accumulated));

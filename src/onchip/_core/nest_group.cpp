@@ -210,6 +210,9 @@ void Group::check() const {
             if (axis < 1) throw std::invalid_argument("nest: an axis is one or more elements long");
         for (const Id axis : op.together)
             if (axis >= op.axes.size()) throw std::invalid_argument("nest: no such axis");
+        for (const Id axis : op.across)
+            if (op.carries < 1 || axis >= op.outputs || std::count(op.together.begin(), op.together.end(), axis) == 0)
+                throw std::invalid_argument("nest: what shares a state stays together");
         for (const Use& use : op.reads) {
             if (!fits(op, use)) throw std::invalid_argument("nest: a use does not fit its buffer");
             if (buffers[use.buffer].maker != made[use.buffer])

@@ -45,6 +45,9 @@ struct Operator {
     std::vector<Id> together;
     std::vector<Use> reads;  // operands and constants
     Use writes;
+    // Values beside a sum that rescale it on the way: for every index along the output's axes but those `across`.
+    std::int64_t carries = 0;
+    std::vector<Id> across;
 };
 
 struct Buffer {
@@ -103,15 +106,26 @@ class Group {
     bool slides_along(const Access& access, Id loop_class) const;
     // True if the buffer is made here and read here.
     bool inner(Id buffer) const { return buffers[buffer].maker >= 0 && uses[buffer].size() > 1; }
-    // True if the buffer may hold sums that are wider than its elements.
+    // True if partial sums of the buffer take more than its elements: they are wider, or carry values beside them.
     bool wider(Id buffer) const {
-        const Buffer& one_of = buffers[buffer];
-        return one_of.maker >= 0 && one_of.accumulated > one_of.element && summed[static_cast<Id>(one_of.maker)];
+        const int maker = buffers[buffer].maker;
+        return maker >= 0 && summed[static_cast<Id>(maker)] && (widens(buffer) || carries(buffer));
     }
-    // The bytes of so many bytes of elements as sums that are not complete.
+    bool widens(Id buffer) const { return buffers[buffer].accumulated > buffers[buffer].element; }
+    bool carries(Id buffer) const {
+        const int maker = buffers[buffer].maker;
+        return maker >= 0 && operators[static_cast<Id>(maker)].carries > 0;
+    }
+    // The bytes of so many bytes of elements as sums that are not complete, and those of what they carry.
     Bytes as_sums(Id buffer, Bytes bytes) const {
-        const Buffer& one_of = buffers[buffer];
-        return bytes >= unlimited ? bytes : times(bytes / one_of.element, std::max(one_of.element, one_of.accumulated));
+        const Buffer& held = buffers[buffer];
+        return bytes >= unlimited ? bytes : times(bytes / held.element, std::max(held.element, held.accumulated));
+    }
+    Bytes as_carried(Id buffer, Bytes bytes) const {
+        const Operator& op = operators[static_cast<Id>(buffers[buffer].maker)];
+        std::int64_t together = 1;
+        for (const Id axis : op.across) together *= op.axes[axis];
+        return times(as_sums(buffer, bytes) / together, op.carries);
     }
 
     std::vector<Operator> operators;

@@ -10,7 +10,10 @@ Homes::Homes(const Group& group, const Settings& settings, Orders& orders, Shape
     : group_(group), settings_(settings), orders_(orders), shape_(std::move(shape)), frame_(frame),
       choices_(nests::choices(group, shape_, settings.kept(), frame)),
       tiles_(group, shape_, settings.room, settings.alignment, settings.rules.tiles) {
-    for (const Choice& choice : choices_) all_.push_back({0, choice.options.size()});
+    for (const Choice& choice : choices_) {
+        all_.push_back({0, choice.options.size()});
+        homeless_ |= choice.options.empty();
+    }
     find_alike();
 }
 
@@ -61,8 +64,12 @@ const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own, Summing su
             const bool wide = summing == Summing::wide || (summing == Summing::own && order.summed);
             tiles_.add(terms, use == output && wide ? as_sums(term) : term);
         });
-        if (order.summed && (summing == Summing::beside || summing == Summing::behind))
-            tiles_.add(terms, as_sums(tile(group_, shape_, output, order.before | pass, frame_)));
+        if (order.summed) {
+            const Term term = tile(group_, shape_, output, order.before | pass, frame_);
+            if (group_.widens(buffer) && (summing == Summing::beside || summing == Summing::behind))
+                tiles_.add(terms, as_sums(term));
+            if (group_.carries(buffer)) tiles_.add(terms, {group_.as_carried(buffer, term.bytes), term.loops});
+        }
         at->second.push_back(std::move(terms));
     }
     if (at->second.empty()) at->second.push_back({{unlimited, 0}});  // no slice along a sum leaves less of anything
@@ -132,7 +139,7 @@ std::vector<Term> Homes::cross(const Ranges& ranges) const {
     return merged;
 }
 
-bool Homes::possible() { return tiles_.fits(loads(all_), tiles_.last()); }
+bool Homes::possible() { return !homeless_ && tiles_.fits(loads(all_), tiles_.last()); }
 
 // Drops options that do not fit with the least tiles beside what has one home.
 void Homes::tighten() {
@@ -173,6 +180,7 @@ bool Homes::may_beat(const Best& best) {
 }
 
 void Homes::search(Best& best) {
+    if (homeless_) return;
     if (!settings_.rules.bounds) {
         Ranges ranges = all_;
         every(best, ranges, 0);

@@ -97,6 +97,7 @@ class Homes {
     Tiles tiles_;
     // By leaf and its private uses: what its orders of slices hold.
     std::map<std::tuple<Id, Set, Summing>, std::vector<std::vector<Term>>> either_;
+    bool homeless_ = false;  // something has no home in this shape
     bool lenient_ = false;  // sums are no wider than elements
 };
 

@@ -82,9 +82,9 @@ Sums sums_of(const Group& group, const Shape& shape, Id buffer, std::size_t abov
     Sums found;
     if (!group.wider(buffer)) return found;
     const auto [first, loops] = first_sum(group, shape, buffer);
-    if (!first) found.summing = loops > above ? Summing::beside : Summing::behind;
+    if (!first) found.summing = loops > above || !group.widens(buffer) ? Summing::beside : Summing::behind;
     else if (*first > above) found.beside = *first;
-    else found.wide = true;
+    else found.wide = group.widens(buffer);
     return found;
 }
 
@@ -167,16 +167,20 @@ class Builder {
         if (wide) term.bytes = group_.as_sums(group_.accesses[uses[0]].buffer, term.bytes);
         return term;
     }
-    // The accumulators of a buffer, as long as this loop around its maker runs.
-    void accumulate(Option& option, Id buffer, std::size_t loop) const {
+    // What lies beside a buffer as long as this loop around its maker runs: what its sums carry, and accumulators, unless
+    // it is as wide itself.
+    void accumulate(Option& option, Id buffer, std::size_t loop, bool wide = false) const {
         const Id use = group_.uses[buffer][0], maker = group_.accesses[use].op;
         const Id depth = shape_.depth[maker], spine = std::min(depth, static_cast<Id>(loop));
         const Pass* pass = loop > depth ? &shape_.passes[static_cast<Id>(shape_.pass[maker])] : nullptr;
         const Id level = loop > depth ? static_cast<Id>(loop) - depth : 0;
-        const Term term = widened({&use, 1}, tile(group_, shape_, {&use, 1}, spine, pass, level, frame_), true);
+        const Term tiled = tile(group_, shape_, {&use, 1}, spine, pass, level, frame_);
+        std::vector<Term> terms;
+        if (group_.widens(buffer) && !wide) terms.push_back({group_.as_sums(buffer, tiled.bytes), tiled.loops});
+        if (group_.carries(buffer)) terms.push_back({group_.as_carried(buffer, tiled.bytes), tiled.loops});
         for (Id o = 0; o < group_.size(); ++o)
             if (loop < depth ? shape_.depth[o] > loop : shape_.pass[o] == shape_.pass[maker])
-                option.held.push_back({o, term, true});
+                for (const Term& term : terms) option.held.push_back({o, term, true});
     }
     bool exact() const { return !frame_ || frame_->exact; }
 
@@ -189,8 +193,10 @@ class Builder {
     void hold_sums(Choice& choice, Option option, std::span<const Id> uses) const {
         const Id buffer = choice.buffer;
         Sums sums = exact() ? sums_of(group_, shape_, buffer, above(option.home)) : Sums{};
+        const std::optional<std::size_t> first = group_.wider(buffer) ? first_sum(group_, shape_, buffer).loop : std::nullopt;
+        if (first && *first < above(option.home) && group_.carries(buffer)) return;  // it would cross with its state
         if (option.home.ring && !same_rows(option.home, buffer)) {  // what it keeps is finished
-            if (sums.wide) sums = {false, first_sum(group_, shape_, buffer).loop, Summing::none};
+            if (sums.wide) sums = {false, first, Summing::none};
             if (sums.summing == Summing::behind) sums.summing = Summing::beside;
         }
         if (sums.summing == Summing::behind) {
@@ -200,7 +206,7 @@ class Builder {
             wide.apart = true;
         }
         hold_at(option, uses, sums.wide);
-        if (sums.beside) accumulate(option, buffer, *sums.beside);
+        if (exact() && first && *first >= above(option.home)) accumulate(option, buffer, *first, sums.wide);
         option.summing = sums.summing;
         choice.options.push_back(std::move(option));
     }
@@ -263,7 +269,7 @@ class Builder {
         if (whole && wider && exact()) {  // its place is further out, and its sums lie beside it
             const Sums sums = sums_of(group_, shape_, choice.buffer, 0);
             last.held.clear();
-            if (sums.beside) accumulate(last, choice.buffer, *sums.beside);
+            if (const auto first = first_sum(group_, shape_, choice.buffer).loop) accumulate(last, choice.buffer, *first);
             last.summing = sums.summing;
         } else {
             lie_under(last);
@@ -302,6 +308,12 @@ class Builder {
         if (level > 0 && most == body) live({Home::Kind::pass, body, static_cast<Id>(in), level});
         if ((shared && !apart(uses)) || !may_own(uses)) return;
         const bool wider = group_.wider(choice.buffer) && exact();
+        constexpr std::size_t never = ~std::size_t{0};
+        const std::size_t first = wider ? first_sum(group_, shape_, choice.buffer).loop.value_or(never) : never;
+        if (first != never && group_.carries(choice.buffer)) {
+            const Home home = private_home(group_, shape_, uses[0]);
+            if (home.kind == Home::Kind::own || first < above(home)) return bound(choice);
+        }
         Option& option = choice.options.emplace_back();
         option.home.kind = Home::Kind::own;
         for (const Id u : uses) {
@@ -310,10 +322,12 @@ class Builder {
             if (made) spill(option, bytes, alone, depth);
             else option.cross.push_back(crossing(bytes, alone, depth));
             const Home home = private_home(group_, shape_, u);
-            const bool sums = wider && first_sum(group_, shape_, choice.buffer).loop;
+            const bool sums = first != never;
             if (home.kind == Home::Kind::own) option.own.push_back(u);
             else if (home.kind == Home::Kind::pass) hold_in_pass(option, alone, home.pass, home.level, sums);
             else hold(option, alone, depth, sums);
+            if (sums && home.kind != Home::Kind::own && first >= above(home))
+                accumulate(option, choice.buffer, first, true);
             if (wider && home.kind == Home::Kind::own) option.summing = sums ? Summing::wide : Summing::own;
         }
         bound(choice);
@@ -468,7 +482,8 @@ std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& 
     std::vector<Choice> found;
     for (Id b = 0; b < group.buffers.size(); ++b)
         if (!group.uses[b].empty() && (!has(kept.whole, b) || group.wider(b)))
-            if (Choice choice = builder.of(b); !choice.options.empty()) found.push_back(std::move(choice));
+            if (Choice choice = builder.of(b); !has(kept.whole, b) || !choice.options.empty())
+                found.push_back(std::move(choice));
     return found;
 }
 

@@ -8,7 +8,7 @@ as its sums; else it stays as it is, and what is summed at a time has accumulato
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onchip.check.nest_homes import Home
 from onchip.check.nest_sizes import Sizes
@@ -24,7 +24,8 @@ class Accumulators:
     """Partial sums of a buffer beside it, inside the first `deep` loops and slices of its maker.
 
     `items` lead to the loop over a sum, or to the leaf that has a slice over one: they live as long as that
-    runs. `sides` are the most indices along each side of the buffer.
+    runs. `sides` are the most indices along each side of the buffer. With `values` they are what the sums
+    carry, so many for each index along sides that do not share it.
     """
 
     buffer: int
@@ -32,13 +33,14 @@ class Accumulators:
     items: tuple[int, ...]
     deep: int
     sides: tuple[int, ...]
+    values: int = 0
 
 
 class Widths:
     """The bytes of an element at every home, by its number, and the `accumulators` beside homes.
 
     A sum that is not complete takes `accumulator` bytes, and no less than an element; None: as an element.
-    Raises `Broken` by the rule nest-over.
+    Raises `Broken` by the rules nest-over and nest-carried.
     """
 
     def __init__(
@@ -55,19 +57,14 @@ class Widths:
         )  # fmt: skip
         self.home = {use: n for n, home in enumerate(homes) for use in (*home.uses, *home.guests)}
         self.element = [axes.buffers[home.buffer].element for home in homes]
-        self.accumulators = [found for path in paths if self.wider(path) for found in self.of(path)]
+        self.accumulators = [found for path in paths for found in self.of(path)]
 
     def wide(self, buffer: int) -> int:
         """Return the bytes of a partial sum of a buffer."""
         return max(self.axes.buffers[buffer].element, self.accumulator or 0)
 
-    def wider(self, path: Path) -> bool:
-        """Return whether an operator's partial sums are wider than its elements."""
-        buffer = self.axes.operators[path.at].writes.buffer
-        return self.wide(buffer) > self.axes.buffers[buffer].element
-
     def of(self, path: Path) -> Iterator[Accumulators]:
-        """Yield the accumulators of an operator's output, and note where its buffer is wide instead."""
+        """Yield what lies beside an operator's output, and note where its buffer is wide instead."""
         cut = self.axes.operators[path.at]
         buffer = cut.writes.buffer
         number = self.home.get((path.at, len(cut.uses) - 1))
@@ -84,12 +81,24 @@ class Widths:
         apart = apart or (
             number is not None and sides != self.sizes.held(number)
         )  # rows of a ring are finished
+        made = Accumulators(buffer, path.at, path.items[: sums[0] + 1], sums[0], sides)
+        if cut.carries and sums[0] < above:
+            broken(
+                "nest-carried",
+                f"group {self.group} loops over a sum of {cut.name} around the home of"
+                f" {self.axes.buffers[buffer].name}, and its sums carry a state that stays on chip",
+            )
+        if cut.carries:
+            own = (1 if axis in cut.across else n for axis, n in zip(cut.writes.axes, sides, strict=True))
+            yield replace(made, sides=tuple(own), values=cut.carries)
+        if self.wide(buffer) == self.axes.buffers[buffer].element:
+            return
         if number is not None and (sums[0] < above or not apart):
             if self.homes[number].buffer != buffer:
                 self.refuse(buffer, number)
             self.element[number] = self.wide(buffer)
         else:
-            yield Accumulators(buffer, path.at, path.items[: sums[0] + 1], sums[0], sides)
+            yield made
 
     def many(self, at: int, turn: Turns) -> bool:
         """Return whether an operator sums in several turns of a loop, for some turn of one before it."""

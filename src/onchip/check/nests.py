@@ -42,6 +42,7 @@ class Place:
     written. Along the side `ring` it keeps what the next turn of the loop around its home needs again, and
     lives in all of that loop's body; it is None for all that is new in every turn. `crosses` are its bytes to
     and from DRAM in all turns together, 0 for what stays inside. An element takes `width` bytes there.
+    What sums carry is `carried` beside them.
     """
 
     buffer: int
@@ -56,6 +57,7 @@ class Place:
     crosses: int
     width: int
     ring: int | None = None
+    carried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Layout:
     leaf and each of its slices begins a turn: what has `deep` of them above it is begun `entries[leaf][deep]`
     times. `windows` are the loops along which windows slide, outer ones first; in them homes are known by
     their numbers in `places`. `macs` are the multiply-accumulates of the group, with what is made again.
-    `accumulators` are places beside those of outputs: partial sums lie there until they are complete.
+    `accumulators` are places beside those of outputs: partial sums, or what these carry, lie there until they
+    are complete.
     """
 
     axes: GroupAxes
@@ -210,9 +213,14 @@ def _laid_out(
         first, last = bisect_left(ordered, some.items), bisect_left(ordered, _behind(some.items)) - 1
         use = (some.maker, len(sizes.axes.operators[some.maker].uses) - 1)
         body = some.items if len(some.items) == len(order[some.maker]) else some.items[:-1]
-        width = widths.wide(some.buffer)
+        width = widths.wide(some.buffer) * (some.values or 1)
         size = up(prod(some.sides) * width, alignment)
-        made.append(Place(some.buffer, body, some.deep, some.sides, size, 0, first, last, (use,), 0, width))
+        made.append(
+            Place(
+                some.buffer, body, some.deep, some.sides, size, 0, first, last, (use,), 0, width,
+                carried=some.values > 0,
+            )
+        )  # fmt: skip
     live = [0] * (len(paths) + 1)
     places: dict[int, Place] = {}
     there: list[list[int]] = [[] for _ in paths]
@@ -242,7 +250,7 @@ def _behind(items: tuple[int, ...]) -> tuple[int, ...]:
 def _part(axes: GroupAxes, place: Place, *, sums: bool) -> Part:
     buffer = axes.buffers[place.buffer]
     if sums:
-        return Part(f"sums of {buffer.name}", place.bytes)
+        return Part(f"{'state' if place.carried else 'sums'} of {buffer.name}", place.bytes)
     if buffer.tensor is not None:
         return Part(buffer.name, place.bytes, buffer.tensor)
     return Part(axes.operators[place.uses[0][0]].name, place.bytes, kept=place.bytes >= buffer.bytes)

@@ -94,7 +94,7 @@ def sliced(case: NestCase, nest: Nest) -> Iterator[Nest]:
         free = [a for a in range(len(op.axes)) if a not in op.together and op.axes[a] > 1]
         orders = [(), *(o for n in range(len(free)) for o in permutations(free, n + 1))]
         ways.append(
-            [(leaf, tuple((a, 1) for a in o)) for o in (orders if case.sums(op.writes.buffer) else [()])]
+            [(leaf, tuple((a, 1) for a in o)) for o in (orders if case.costs(op.writes.buffer) else [()])]
         )
     for chosen in product(*ways):
         yield replace(nest, body=_with_slices(nest.body, {leaf.operator: s for leaf, s in chosen}))
@@ -120,6 +120,8 @@ def staircase(case: NestCase, spine: int, most: int) -> dict[int, int] | None:
         if not legal(case, nest):
             continue
         walk = Walk(case, nest, any_order=True)
+        if not walk.stateless:
+            continue
         found[walk.scratch] = min(walk.bytes, found.get(walk.scratch, walk.bytes))
     return found
 
@@ -143,6 +145,7 @@ def agree(case: NestCase, spine: int, stairs: dict[int, int], rules: NestRules) 
         if found is not None:
             walk = Walk(case, found.nest)
             assert legal(case, found.nest)
+            assert walk.stateless
             assert (walk.bytes, walk.scratch) == (found.bytes, found.scratch)
             assert found.scratch <= room
 

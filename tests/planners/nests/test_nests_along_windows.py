@@ -130,8 +130,10 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
         random = Random(f"{rule}{seed}")
         network, out, _ = drawn(random, 3, 5)
         axes, _, _ = operands_of(network)
+        wide = random.choice((None, 4))
         quick, plain = (
-            NestSearch(axes, out, spine=2, rules=rules, windows=2) for rules in (NestRules(), without)
+            NestSearch(axes, out, spine=2, rules=rules, windows=2, accumulator=wide)
+            for rules in (NestRules(), without)
         )
         for room in (3, 5, 8, 12, 17, 30, 60):
             one, other = quick.best((), room), plain.best((), room)

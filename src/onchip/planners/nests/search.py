@@ -90,6 +90,8 @@ class NestSearch:
                     together=sorted(op.together),
                     reads=[_use(use) for use in (*op.reads, *op.constants)],
                     writes=_use(op.writes),
+                    carries=op.carries,
+                    across=sorted(op.across),
                 )
                 for op in group.operators
             ],
@@ -222,7 +224,8 @@ def group_key(group: GroupAxes, leaving: Collection[int], whole: Collection[int]
     operators = []
     for op in group.operators:
         uses = " ".join(f"{use.buffer}{use.axes}{_windows(use)}" for use in op.uses)
-        operators.append(f"{op.axes}/{op.outputs}/{sorted(op.together)}:{uses}")
+        carried = f"~{op.carries}{sorted(op.across)}" if op.carries else ""
+        operators.append(f"{op.axes}/{op.outputs}/{sorted(op.together)}{carried}:{uses}")
     return "\n".join((*operators, *buffers))
 
 

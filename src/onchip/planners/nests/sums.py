@@ -39,11 +39,15 @@ class PartialSums:
         """Return the bytes of a partial sum of a buffer."""
         return max(self.group.buffers[buffer].element, self.accumulator)
 
+    def widens(self, buffer: int) -> bool:
+        """Return whether a partial sum of a buffer is wider than its elements."""
+        return self.wide(buffer) > self.group.buffers[buffer].element
+
     def first(self, buffer: int) -> int | None:
         """Return the loop around the maker of a buffer, by its place in the path, with which it holds partial
-        sums wider than its elements; None if it never does."""
+        sums; None if it never does."""
         maker = self.group.buffers[buffer].maker
-        if maker is None or self.wide(buffer) == self.group.buffers[buffer].element:
+        if maker is None:
             return None
         op = self.group.operators[maker]
         left = list(op.axes)
@@ -56,7 +60,7 @@ class PartialSums:
     def all_of(self, buffer: int, deep: int) -> bool:
         """Return whether all of a buffer inside so many loops is summed at a time: it is as wide then."""
         first, maker = self.first(buffer), self.group.buffers[buffer].maker
-        if first is None or maker is None:
+        if first is None or maker is None or not self.widens(buffer):
             return False
         sides = self.group.operators[maker].writes.axes
         return not any(over[maker] in sides for over, _ in self.path[maker][deep:first])

@@ -181,29 +181,43 @@ class _Scratch:
             self.gone.add(operand)
 
     def tile(self, buffer: int, uses: Sequence[tuple[int, Use]], above: Above, *, wide: bool = False) -> int:
-        """The bytes of the part that the loops above leave: a side is cut if all uses cut it alike."""
-        b = self.group.buffers[buffer]
-        sides = list(b.sides)
+        """The bytes of the part that the loops above leave."""
+        width = self.sums.wide(buffer) if wide else self.group.buffers[buffer].element
+        return self.rounded(prod(self.sides(buffer, uses, above)) * width)
+
+    def rounded(self, size: int) -> int:
+        return -(-size // self.alignment) * self.alignment
+
+    def sides(self, buffer: int, uses: Sequence[tuple[int, Use]], above: Above) -> list[int]:
+        """The sizes of the part that the loops above leave: a side is cut if all uses cut it alike."""
+        sides = list(self.group.buffers[buffer].sides)
         for s in range(len(sides)):
             for over, tile in above:
                 if all(use.axes[s] != ALL and over.get(at) == use.axes[s] for at, use in uses):
                     sides[s] = min(sides[s], tile)
-        width = self.sums.wide(buffer) if wide else b.element
-        return -(-prod(sides) * width // self.alignment) * self.alignment
+        return sides
 
     def wide(self, buffer: int, deep: int) -> bool:
         """True if a buffer inside so many loops is as wide as its sums."""
         return self.sums.all_of(buffer, deep)
 
     def accumulators(self, at: int, deep: int, above: Above) -> int:
-        """The bytes of an operator's accumulators that live as long as loop number `deep` around it."""
-        use = self.group.operators[at].writes
+        """The bytes beside an operator's output that live as long as loop number `deep` around it: its
+        accumulators, and what its sums carry."""
+        op = self.group.operators[at]
+        use, total = op.writes, 0
         place = self.host.get(use.buffer, use.buffer)
         if place not in self.homed or self.sums.first(use.buffer) != deep:
             return 0
-        if place not in self.whole and self.wide(use.buffer, self.homed[place]):
-            return 0
-        return self.tile(use.buffer, [(at, use)], above, wide=True)
+        if self.sums.widens(use.buffer) and (
+            place in self.whole or not self.wide(use.buffer, self.homed[place])
+        ):
+            total = self.tile(use.buffer, [(at, use)], above, wide=True)
+        if op.carries:
+            sides = self.sides(use.buffer, [(at, use)], above)
+            rows = prod(n for n, axis in zip(sides, use.axes, strict=True) if axis not in op.across)
+            total += self.rounded(rows * op.carries * self.sums.wide(use.buffer))
+        return total
 
     def body(
         self, items: Sequence[Loop | Leaf], keep: Sequence[str], above: Above, kept: frozenset[int]

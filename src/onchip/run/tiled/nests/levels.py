@@ -108,7 +108,8 @@ class Home:
 class Beside:
     """The accumulators of an operator beside its output: as long as item number `item` of a level runs.
 
-    `sides` has for every side of the output the loop whose turn cuts it, or None for all of it.
+    `sides` has for every side of the output the loop whose turn cuts it, or None for all of it. With `values`
+    it is what the sums carry, so many for every index along the sides that are not `shared`.
     """
 
     operator: int
@@ -116,12 +117,14 @@ class Beside:
     level: Level
     item: int
     sides: tuple[Turns | None, ...]
+    values: int = 0
+    shared: frozenset[int] = frozenset()
 
     def most(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """Return the most positions along each side."""
         return tuple(
-            size if turns is None else turns.most(self.operator)
-            for turns, size in zip(self.sides, sizes, strict=True)
+            1 if n in self.shared else size if turns is None else turns.most(self.operator)
+            for n, (turns, size) in enumerate(zip(self.sides, sizes, strict=True))
         )
 
 

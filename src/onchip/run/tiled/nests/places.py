@@ -39,6 +39,8 @@ def places_of(tree: Tree, axes: GroupAxes, chip: PlanChip) -> tuple[dict[Home | 
 
 
 def _bytes(home: Home | Beside, axes: GroupAxes, chip: PlanChip) -> int:
-    buffer = axes.buffers[home.buffer if isinstance(home, Beside) else home.buffers[-1]]
-    wide = isinstance(home, Beside) or home.wide
-    return prod(home.most(buffer.sides)) * (chip.accumulated(buffer.element) if wide else buffer.element)
+    if isinstance(home, Beside):
+        buffer = axes.buffers[home.buffer]
+        return prod(home.most(buffer.sides)) * chip.accumulated(buffer.element) * (home.values or 1)
+    buffer = axes.buffers[home.buffers[-1]]
+    return prod(home.most(buffer.sides)) * (chip.accumulated(buffer.element) if home.wide else buffer.element)

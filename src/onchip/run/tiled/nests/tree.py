@@ -7,6 +7,7 @@ is the level where a buffer is filled before the first item that uses it and giv
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from onchip.network.axes import ALL, GroupAxes, Use
 from onchip.plans.nest import Leaf, Loop, Nest
@@ -61,7 +62,9 @@ class Tree:
             above = [t for t in self.bottom[o].above if o in t.over]
             compute.cut = frozenset(t.over[o] for t in above if t.windows or t.most(o) < t.sizes[o])
         self._attach()
-        self.beside = [made for o in self.computes if (made := self._sums(o, accumulator or 0)) is not None]
+        self.beside = [made for o in self.computes for made in self._sums(o, accumulator or 0)]
+        for made in self.beside:
+            made.level.beside.setdefault(made.item, []).append(made)
 
     # -- levels ----------------------------------------------------------------------------------------------
 
@@ -308,18 +311,15 @@ class Tree:
             home.level.begin[home.first].append(home)
             home.level.end[home.last].append(home)
 
-    def _sums(self, o: int, accumulator: int) -> Beside | None:
-        """Return the accumulators of an operator beside its output; none where they are not wider than its
-        elements, or its home is as wide."""
+    def _sums(self, o: int, accumulator: int) -> Iterator[Beside]:
+        """Yield what lies beside an operator's output while it sums: its accumulators, where they are wider
+        than its elements and its home is not as wide, and what its sums carry."""
         cut = self.axes.operators[o]
         b = cut.writes.buffer
-        buffer = self.axes.buffers[b]
-        if accumulator <= buffer.element:
-            return None
-        above = list(self.bottom[o].above)
+        buffer, above = self.axes.buffers[b], self.bottom[o].above
         first = next((n for n, t in enumerate(above) if t.over[o] >= cut.outputs and _several(t, o)), None)
         if first is None:
-            return None
+            return
         sides: list[Turns | None] = [None] * len(buffer.sides)
         for turns in above[:first]:
             if turns.over[o] in cut.writes.axes:
@@ -328,18 +328,23 @@ class Tree:
         level = turns.level.path[-2]
         made = Beside(o, b, level, level.items.index(turns), tuple(sides))
         home = next((home for home in self.homes if (o, len(cut.uses) - 1) in home.uses), None)
+        known = 0 if home is None else len(home.level.above)
+        if cut.carries:
+            if first < known:
+                raise IllegalTiling("nest-carried", f"the sums of {cut.name} would cross with their state")
+            shared = frozenset(n for n, axis in enumerate(cut.writes.axes) if axis in cut.across)
+            yield replace(made, values=cut.carries, shared=shared)
+        if accumulator <= buffer.element:
+            return
         if home is not None:
-            known = len(home.level.above)
             between = {t.over[o] for t in above[known:first]} & set(cut.writes.axes)
             kept = made.most(buffer.sides) != home.most(buffer.sides)
             home.wide = first < known or not (between or kept)
             if home.wide and len(home.buffers) > 1:
                 other = self.axes.buffers[home.buffers[-1]].name
                 raise IllegalTiling("nest-over", f"{other} is narrower than the sums of {buffer.name}")
-            if home.wide:
-                return None
-        level.beside.setdefault(made.item, []).append(made)
-        return made
+        if home is None or not home.wide:
+            yield made
 
     def lives(self, home: Home | Beside) -> Span:
         """Return the leaves while which a home is alive, by their order."""
