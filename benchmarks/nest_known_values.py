@@ -1,16 +1,19 @@
 """Groups in nests and tensors between them whole: what known networks move, beside figures found elsewhere.
 
     .venv/bin/python benchmarks/nest_known_values.py [--network NAME] [--room KIB ...] [--most N]
-    [--no-passes]
+    [--no-passes] [--accumulator BYTES]
 
-The networks are one GPT-3 6.7B layer (2,048 tokens, 16 bit), one BERT-base layer (512 tokens, int8), one
+The networks are one GPT-3 6.7B layer (2,048 tokens, 16 bit; `gpt3_online`: with attention in one piece,
+whose sum over keys carries the state of an on-line softmax), one BERT-base layer (512 tokens, int8), one
 layer of ViT-B/16 (197 tokens, int8) and two blocks of a MobileNet (28 x 28, int8), along whose rows windows
 slide. Groups are intervals of the order given here, of at most `--most` operators. A tensor between groups
 goes through DRAM, or lies on chip whole from the group that makes or loads it to its last reader. `theirs`
 are figures of two programs that share nothing with this one, found in the same space but for pairs of
 classes at 64 KiB and norms in the place of their operand: with them 512 KiB is 12,986,112 there, too. The
 MobileNet's are of bands of rows. Of r2plus1d_18 the first seven operators and the next five are searched as
-one group each. Prints bytes, CPU seconds and searches.
+one group each. With `--accumulator`, sums that are not complete are so wide, and `theirs` are the figures
+found so: for 4 bytes, with
+loops of at most two and groups of at most four. Prints bytes, CPU seconds and searches.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
@@ -47,6 +50,7 @@ class Known:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     theirs: dict[int, int]
+    theirs_wide: dict[int, int] = field(default_factory=dict)
 
 
 GPT3 = Known(
@@ -77,7 +81,30 @@ GPT3 = Known(
 )
 
 
-def encoder(name: str, tokens: int, theirs: dict[int, int], *, norm_first: bool) -> Known:
+ONLINE = replace(
+    GPT3,
+    name="gpt3_online",
+    lines=(
+        *GPT3.lines[:3],
+        "AT: a(m,h,v) = q(m,h,*e) k(p,h,*e) v(p,h,v) | v | 2 v",
+        *GPT3.lines[5:],
+    ),
+    theirs=GPT3.theirs | {1024: 2_634_022_912, 2048: 1_962_934_272},
+    theirs_wide={
+        1024: 3_623_878_656,
+        2048: 2_600_468_480,
+        4096: 1_979_711_488,
+        8192: 1_493_172_224,
+        16384: 1_023_410_176,
+        32768: 687_865_856,
+        65536: 436_207_616,
+    },
+)
+
+
+def encoder(
+    name: str, tokens: int, theirs: dict[int, int], *, norm_first: bool, wide: dict[int, int] | None = None
+) -> Known:
     """One layer of 768 features and 12 heads; a norm before or behind each half."""
     attention = (
         "Q: q(m,h,e) = {x}(m,d) WQ(d,h,e) BQ(h,e)",
@@ -112,7 +139,7 @@ def encoder(name: str, tokens: int, theirs: dict[int, int], *, norm_first: bool)
         )
         outputs = ("u",)
     sizes = f"m={tokens} p={tokens} d=768 h=12 e=64 v=64 y=768 f=3072"
-    return Known(name, sizes, 1, lines, ("x",), outputs, theirs)
+    return Known(name, sizes, 1, lines, ("x",), outputs, theirs, wide or {})
 
 
 def inverted_bottlenecks(count: int) -> Known:
@@ -131,11 +158,13 @@ def inverted_bottlenecks(count: int) -> Known:
 
 NETWORKS = (
     GPT3,
+    ONLINE,
     encoder(
         "bert",
         512,
         {64: 42_084_096, 128: 28_911_360, 256: 20_653_824, 512: 13_379_328, 1024: 7_874_304},
         norm_first=False,
+        wide={128: 41_887_488, 256: 28_714_752, 512: 17_704_704, 1024: 13_379_328},
     ),
     encoder("vit", 197, {}, norm_first=True),
     inverted_bottlenecks(2),
@@ -152,6 +181,7 @@ class Joint:
     known: Known
     most: int
     passes: bool
+    accumulator: int | None = None
     searches: int = 0
     slowest: float = 0.0
     answers: dict[str, tuple[NestSearch, list[tuple[int, NestFound | None]]]] = field(default_factory=dict)
@@ -186,7 +216,10 @@ class Joint:
         kept = [i for i, b in enumerate(group.buffers) if b.name in whole]
         key = group_key(group, out, kept)
         if key not in self.answers:
-            self.answers[key] = (NestSearch(group, out, passes=MANY if self.passes else 0), [])
+            self.answers[key] = (
+                NestSearch(group, out, passes=MANY if self.passes else 0, accumulator=self.accumulator),
+                [],
+            )
         search, known = self.answers[key]
         for asked, found in known:
             if room <= asked and (found is None or found.scratch <= room):
@@ -299,21 +332,25 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=5)
     parser.add_argument("--no-passes", action="store_true")
     parser.add_argument("--plans", action="store_true")
+    parser.add_argument("--accumulator", type=int)
     args = parser.parse_args()
-    if args.network in (None, "r2plus1d_18"):
+    if args.network in (None, "r2plus1d_18") and args.accumulator is None:
         r2plus1d()
     for known in NETWORKS:
         if args.network not in (None, known.name):
             continue
-        joint = Joint(known, args.most, not args.no_passes)
+        joint = Joint(known, args.most, not args.no_passes, args.accumulator)
+        known_there = known.theirs if args.accumulator is None else known.theirs_wide
+        if args.accumulator is not None and not known_there:
+            continue
         print(f"{known.name}: least {joint.least:,}, groups of at most {args.most}")
-        for room in args.room or sorted(known.theirs) or (128, 256, 512, 1024):
+        for room in args.room or sorted(known_there) or (128, 256, 512, 1024):
             began = time.process_time()
             searches, joint.slowest = joint.searches, 0.0
             found = joint.solve(room * KIB)
             spent = time.process_time() - began
             said = "no plan" if found is None else f"{found[0]:,}"
-            theirs = f"{known.theirs[room]:,}" if room in known.theirs else ""
+            theirs = f"{known_there[room]:,}" if room in known_there else ""
             print(
                 f"{room:>7,} KiB {said:>15}  theirs {theirs:>15}  {spent:7.1f} s CPU "
                 f"{joint.searches - searches:>5} searches, slowest {joint.slowest:.2f} s",

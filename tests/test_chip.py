@@ -140,6 +140,7 @@ FULL = Chip(
     PatchSize(4, 2),
     PartialWeights(16, 2),
     True,
+    4,
 )
 """A chip that states everything but several memories."""
 
@@ -158,12 +159,13 @@ def test_every_figure_has_its_key_in_files() -> None:
         "weight_scratchpad_bytes", "pe_rows", "pe_columns", "register_file_bytes", "clock_hertz", "dataflow",
         "dram_access_macs", "buffer_access_macs", "array_access_macs", "register_access_macs",
         "input_buffer_bytes", "output_buffer_bytes", "weight_buffer_bytes", "feature_map_compression",
-        "patch_rows", "patch_columns", "parallel_channels", "weight_buffers", "stages_strided", "memories",
+        "patch_rows", "patch_columns", "parallel_channels", "weight_buffers", "stages_strided",
+            "accumulator_bytes", "memories",
     ]  # fmt: skip
     assert set(RATES) == {f.name for f in fields(PlanChip)} & set(stated) - UNRATED
 
 
-UNRATED = {"name", "alignment_bytes", "weight_scratchpad_bytes", "memories"}
+UNRATED = {"accumulator_bytes", "name", "alignment_bytes", "weight_scratchpad_bytes", "memories"}
 
 
 @pytest.mark.parametrize("chip", [FULL, Chip("c", 16)])

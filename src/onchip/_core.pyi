@@ -428,10 +428,14 @@ class NestOperator:
         together: Sequence[int],
         reads: Sequence[NestUse],
         writes: NestUse,
+        carries: int,
+        across: Sequence[int],
     ) -> None: ...
 
 class NestBuffer:
-    def __init__(self, *, sides: Sequence[int], element: int, maker: int, leaves: bool) -> None: ...
+    def __init__(
+        self, *, sides: Sequence[int], element: int, maker: int, leaves: bool, accumulated: int
+    ) -> None: ...
 
 class NestRules:
     def __init__(

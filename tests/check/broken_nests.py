@@ -115,3 +115,19 @@ def _(s: Site) -> Iterator[Broken]:
     _, up, down = parts(plan)
     for wrong in ("x", "h", "z", "nobody"):
         yield relooped(plan, body=(up, replace(down, over=wrong)))
+
+
+@breaks("nest-carried")
+def _(s: Site) -> Iterator[Broken]:
+    """The keys of an attention in parts, while its rows are private."""
+    keys = (Side(4, 2), Side(3, span=3))
+    reach = Reach((5, 2), ((Side(5, 0), Side(3, span=3)), keys, (Side(4, 2), Side(2, 1))), (), (4,), 2, (1,))
+    attention = Network.build(
+        "attention",
+        [("q", 15, "input"), ("k", 12, "input"), ("v", 8, "input"), ("y", 10, "activation")],
+        [OperatorSpec("a", "Attention", ["q", "k", "v"], ["y"], reach=reach)],
+        ["y"],
+    )
+    rows, tile = Leaf("a", ((0, s.rng.randint(1, 5)),)), s.rng.randint(1, 3)
+    loop = Loop((("a", 2),), tile, (rows,))
+    yield renested(plan_of(attention, Nest((loop,), keep=("y",))), Nest((loop,)))

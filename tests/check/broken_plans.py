@@ -139,6 +139,12 @@ def _(s: Site) -> Iterator[Broken]:
     yield Broken(replace(s.plan, chip=replace(s.plan.chip, alignment_bytes=alignment)), None)
 
 
+@breaks("bad-accumulators")
+def _(s: Site) -> Iterator[Broken]:
+    wide = s.rng.choice((0, -4, 9, 10**30))
+    yield Broken(replace(s.plan, chip=replace(s.plan.chip, accumulator_bytes=wide)), None)
+
+
 @breaks("unknown-tensor")
 def _(s: Site) -> Iterator[Broken]:
     for i, state in s.at():

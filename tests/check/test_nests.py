@@ -12,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nest_plans import BUDGET_12, plan_of, products
 
-from onchip.base.errors import IllegalPlan
-from onchip.check import RULES, check, events_of, layout_of
+from onchip.base.errors import IllegalPlan, ModelError, PlanFormatError
+from onchip.check import RULES, Layout, Place, check, events_of, layout_of
+from onchip.check.nests import nested
 from onchip.check.replay import Ran
 from onchip.machines.chip import Chip, Rates
-from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Group, Leaf, Loop, Nest, Plan, Run, from_json, from_text, to_json, to_text
+from onchip.network import Constant, Network, OperatorSpec, Reach, Side
+from onchip.plans import Boxes, Group, Leaf, Loop, Nest, Plan, Run, from_json, from_text, to_json, to_text
 from onchip.report import html, timeline
 from onchip.report.grouped import group_rows
+from onchip.report.nest.shown import ShownLeaf, shown_nests
 from oracles.nest_trial import trial
 
 
@@ -312,3 +314,132 @@ def test_any_nest_is_judged_or_refused_in_one_line(
     assert refusal.value.rule.startswith(("nest-", "outside-budget", "group-"))
     assert "\n" not in str(refusal.value)
     assert str(refusal.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("order", "scratch", "width"), [((1, 2, 0), 33, 4), ((1, 0, 2), 24, 4), ((1, 0), 21, 1)]
+)
+def test_partial_sums_are_wider(order: tuple[int, ...], scratch: int, width: int) -> None:
+    """The table of docs/nests.md: a private output is as wide as its sums if a slice goes over one."""
+    reach = Reach((4, 4), ((Side(4, 0), Side(4, 2)),), (Constant("A", 16, (Side(4, 2), Side(4, 1))),), (4,))
+    network = Network.build(
+        "product",
+        [("x", 16, "input"), ("z", 16, "activation")],
+        [OperatorSpec("p", "MatMul", ["x"], ["z"], 16, reach=reach)],
+        ["z"],
+    )
+    nest = Nest((Leaf("p", tuple((axis, 1) for axis in order)),))
+    layout = layout_of(network, Group("g", ("p",), 0, tiling=nest), accumulator=4)
+    assert layout.need == scratch
+    assert [place.width for place in layout.places] == [1, 1, width]
+
+
+def test_accumulators_lie_beside_what_is_summed_in_parts() -> None:
+    """The rows of a kept output are summed one by one: it stays narrow, and a row of sums lies beside it."""
+    kept = Nest((Loop((("up", 0),), 1, (Leaf("up", ((2, 1),)),)), Leaf("down")), keep=("z",))
+    layout = layout_of(products(), Group("g", ("up", "down"), 0, tiling=kept), accumulator=4)
+    assert [axes_name(layout, place) for place in layout.accumulators] == ["h"]
+    [row] = layout.accumulators
+    assert (row.sides, row.bytes, row.first, row.last, row.deep) == ((1, 6), 24, 0, 0, 1)
+    narrow = layout_of(products(), Group("g", ("up", "down"), 0, tiling=kept))
+    assert narrow.accumulators == ()
+
+
+def axes_name(layout: Layout, place: Place) -> str:
+    return layout.axes.buffers[place.buffer].name
+
+
+def test_spilled_sums_cross_at_their_width_but_the_last() -> None:
+    group = Group("g", ("up", "down"), 0, tiling=BUDGET_12)
+    found = [
+        nested(products(), group, [0, 1], None, 1, width).crossing[products().tensor_id["z"]]
+        for width in (None, 1, 4)
+    ]
+    assert found == [16 * 5, 16 * 5, 16 + 2 * 2 * 16 * 4]
+
+
+def test_the_chip_of_a_plan_says_how_wide_sums_are() -> None:
+    plan = plan_of(products(), BUDGET_12)
+    wide = replace(plan, chip=replace(plan.chip, accumulator_bytes=4))
+    for read, written in ((from_text, to_text), (from_json, to_json)):
+        assert read(written(wide)) == wide
+    assert "accumulators 4" in to_text(wide)
+    check(plan)
+    with pytest.raises(IllegalPlan, match="group-scratch"):
+        check(wide)
+    with pytest.raises(PlanFormatError, match="9 is not from 1 to 8"):
+        from_text(to_text(wide).replace("accumulators 4", "accumulators 9"))
+
+
+def rescaled(carries: int = 2, across: tuple[int, ...] = (1,), sums: tuple[int, ...] = (6,)) -> Network:
+    """An attention of 5 rows over 6 keys, 2 features a value."""
+    keys = Side(6, 2) if sums else Side(6, span=6)
+    reads = ((Side(5, 0), Side(3, span=3)), (keys, Side(3, span=3)), (keys, Side(2, 1)))
+    return Network.build(
+        "attention",
+        [("q", 15, "input"), ("k", 18, "input"), ("v", 12, "input"), ("y", 10, "activation")],
+        [
+            OperatorSpec(
+                "a",
+                "Attention",
+                ["q", "k", "v"],
+                ["y"],
+                reach=Reach((5, 2), reads, (), sums, carries, across),
+            )
+        ],
+        ["y"],
+    )
+
+
+@pytest.mark.parametrize(("accumulator", "sums", "state"), [(None, 0, 2 * 1), (4, 2 * 4, 2 * 4)])
+def test_a_rescaled_sum_carries_a_state_for_every_row(accumulator: int | None, sums: int, state: int) -> None:
+    """Keys in slices of 4, a row at a time, while the output is kept: the state, and wide sums beside it."""
+    nest = Nest((Leaf("a", ((0, 1), (2, 4))),), keep=("y",))
+    layout = layout_of(rescaled(), Group("g", ("a",), 0, tiling=nest), accumulator=accumulator)
+    found = {place.carried: place.bytes for place in layout.accumulators}
+    assert found == ({True: state} | ({False: sums} if sums else {}))
+    whole = layout_of(rescaled(), Group("g", ("a",), 0, tiling=Nest((Leaf("a", ((0, 1),)),))))
+    assert whole.accumulators == ()
+
+
+def test_features_that_share_a_state_stay_together() -> None:
+    with pytest.raises(IllegalPlan, match="stays together"):
+        layout_of(rescaled(), Group("g", ("a",), 0, tiling=Nest((Leaf("a", ((1, 1),)),))))
+
+
+def test_a_reach_with_a_state_comes_back_from_both_forms() -> None:
+    plan = plan_of(rescaled(), Nest((Leaf("a", ((0, 1), (2, 4))),)))
+    assert "sums 6 carries 2 1 read" in to_text(plan)
+    for read, written in ((from_text, to_text), (from_json, to_json)):
+        assert read(written(plan)) == plan
+    for wrong in ("carries", "carries 2 1 carries 2", "carries 2,1"):
+        with pytest.raises(PlanFormatError):
+            from_text(to_text(plan).replace("carries 2 1", wrong))
+
+
+@pytest.mark.parametrize(
+    ("carries", "across", "sums"),
+    [(17, (1,), (6,)), (-1, (), (6,)), (0, (1,), (6,)), (2, (1,), ()), (2, (2,), (6,)), (2, (1, 1), (6,))],
+)
+def test_a_state_that_no_sum_has_is_refused(
+    carries: int, across: tuple[int, ...], sums: tuple[int, ...]
+) -> None:
+    with pytest.raises(ModelError, match="state"):
+        rescaled(carries, across, sums)
+
+
+def test_boxes_take_such_a_sum_whole() -> None:
+    plan = plan_of(rescaled(), Nest((Leaf("a"),)))
+    cut = replace(plan, groups=(Group("g", ("a",), 99, 2, tiling=Boxes((5, 2, 3), (0, 1, 2))),))
+    with pytest.raises(IllegalPlan, match="along a sum that would carry a state"):
+        check(cut)
+
+
+def test_the_page_names_what_lies_beside_a_buffer() -> None:
+    plan = plan_of(rescaled(), Nest((Leaf("a", ((0, 1), (2, 4))),), keep=("y",)))
+    shown = shown_nests(plan, timeline(plan))["g"]
+    leaf = shown.body[0]
+    assert [(shown.names[b.name], b.bytes, b.turns) for b in leaf.buffers[-1:]] == [("state of y", 2, 5)]
+    assert isinstance(leaf, ShownLeaf)
+    assert leaf.alive == shown.need
+    assert "state of y" in html(plan)

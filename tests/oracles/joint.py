@@ -323,6 +323,7 @@ def _nests(problem: FusionProblem, members: int) -> Iterator[tuple[int, tuple[in
         passes=PASSES,
         long_passes=True,
         windows=WINDOWS,
+        accumulator=problem.accumulator,
     )
     if search.shapes(problem.budget) > MOST_SHAPES:
         return
@@ -364,5 +365,6 @@ def _unit(
         weights_resident=False,
         streamed={"the group": operands},
         maps=_known(problem),
+        accumulator=problem.accumulator,
     )
     return units["the group"]

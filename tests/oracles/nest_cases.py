@@ -173,7 +173,11 @@ def _reach(random: Random, shapes: Sequence[tuple[int, ...]], v: int, windows: b
     if any(len(row) == 0 for row in reads):
         return None
     made = tuple(tuple(side(n, k, *s) for k, s in enumerate(row)) for n, row in enumerate(reads))
-    return Reach(out, made, tuple(constants), tuple(sums))
+    carries, across = 0, tuple[int, ...]()
+    if sums and random.random() < 0.35:  # as the sum behind a softmax
+        carries = random.choice((1, 2))
+        across = tuple(a for a in range(len(out)) if random.random() < 0.4)
+    return Reach(out, made, tuple(constants), tuple(sums), carries, across)
 
 
 def _resided(random: Random, shape: tuple[int, ...]) -> tuple[int, ...]:

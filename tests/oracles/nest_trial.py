@@ -40,25 +40,27 @@ def trial(seed: int) -> Counter[str]:
         if b.tensor not in whole and (b.maker is None or b.tensor in leaving)
     }
     nest = (banded_nest if banded else random_nest)(random, axes, outside)
-    alignment = random.choice((1, 1, 4))
+    alignment, accumulator = random.choice((1, 1, 4)), random.choice((None, 1, 2, 3, 4, 4, 8))
     law, rule = None, ""
     try:
-        law = nested(network, group_of(network, nest), ids, operands - whole, alignment)
+        law = nested(network, group_of(network, nest), ids, operands - whole, alignment, accumulator)
     except Broken as refusal:
         rule = refusal.rule
     if law is None:
         # two chains that leave as many indices, an operand needed again, turns of windows that differ
         strict = ("nest-over", "nest-axes", "nest-windows", "nest-keep")
-        assert rule in ("nest-finished", "nest-leaves", *strict), (seed, rule)
+        assert rule in ("nest-finished", "nest-leaves", "nest-carried", *strict), (seed, rule)
         assert rule != "nest-keep" or "ring=('" in repr(nest), seed
         if rule in strict or fails(axes, nest, leaving, whole):
             return Counter([rule])
-        slid = [u.buffer for cut in axes.operators for u in cut.reads if any(u.slides) and u.buffer in makers]
+        slid = [u.buffer for cut in axes.operators for u in cut.reads if any(u.slides)]
         assert slid, (seed, rule, nest)
         return Counter([f"{rule}, but windows need less than all"])
     offsets = {use: place.offset for place in law.layout.places for use in place.uses}
+    offsets |= {(p.uses[0][0], -2 if p.carried else -1): p.offset for p in law.layout.accumulators}
+    wide = {p.buffer for p in law.layout.places if p.width > axes.buffers[p.buffer].element}
     try:
-        ran = run_nest(axes, nest, leaving, whole, alignment, offsets)
+        ran = run_nest(axes, nest, leaving, whole, alignment, offsets, accumulator, wide)
     except Failed as failure:
         raise AssertionError((seed, failure, nest)) from failure
     want = unfused(axes)
@@ -80,6 +82,18 @@ def trial(seed: int) -> Counter[str]:
     found += ["windows between operators"] * any(len(w.made) > 1 for w in windows)
     found += ["a ring"] * any(place.ring is not None for place in law.layout.places)
     found += ["rows made again"] * (law.layout.macs > sum(op.macs for op in network.operators))
+    beside = {place.buffer for place in law.layout.accumulators if not place.carried}
+    found += ["a buffer as wide as its sums"] * bool(wide)
+    found += ["accumulators beside a buffer"] * bool(beside)
+    found += ["accumulators beside a whole output"] * any(axes.buffers[n].tensor in whole for n in beside)
+    found += ["accumulators beside an operand in whose place an output lies"] * any(
+        f"over='{axes.buffers[n].name}'" in repr(nest) for n in beside
+    )
+    found += ["sums carry a state"] * any(place.carried for place in law.layout.accumulators)
+    wider = [n for n in makers if accumulator and accumulator > axes.buffers[n].element]
+    found += ["wide partial sums come back"] * any(
+        law.crossing.get(axes.buffers[n].tensor or -1, 0) > axes.buffers[n].bytes for n in wider
+    )
     found += ["packed beyond the worst moment"] * (law.layout.extent > law.layout.need)
     return Counter(found)
 

@@ -91,10 +91,17 @@ def _window(random: Random, size: int, axis: int, repeated: bool) -> tuple[Side,
     return Side(size, axis, stride, before, span), count
 
 
-def judged(network: Network, nest: Nest, streamed: frozenset[int] | None, alignment: int = 1) -> Nested:
+def judged(
+    network: Network,
+    nest: Nest,
+    streamed: frozenset[int] | None,
+    alignment: int = 1,
+    accumulator: int | None = None,
+) -> Nested:
     """Derive a nest of all operators by the checker. Raises `Broken`."""
     members = tuple(network.operators[v].name for v in network.order)
-    return nested(network, Group("g", members, 0, tiling=nest), list(network.order), streamed, alignment)
+    group = Group("g", members, 0, tiling=nest)
+    return nested(network, group, list(network.order), streamed, alignment, accumulator)
 
 
 def nests_of(axes: GroupAxes, leaving: frozenset[int], whole: frozenset[int], spine: int) -> Iterator[Nest]:

@@ -2,7 +2,8 @@
 
 What is in the scratch is a dictionary. Reading what is not there, or not finished, stops the machine; every
 byte that crosses is counted as it crosses, and every buffer as it is taken. A place is as large as it has to
-be at any time.
+be at any time. Sums that are not finished may be wider than elements: what is unfinished at a time is counted
+as it is summed, and lies beside its place unless that is so wide itself.
 """
 
 from __future__ import annotations
@@ -64,9 +65,24 @@ class Box:
     ranges: list[range] = field(default_factory=list)
     elements: dict[Index, Entry] = field(default_factory=dict)
     taken: bool = False
-    most: int = 0
     ring: bool = False
     redone: bool = False
+    crossed_unfinished: bool = False
+    count: int = 0  # the most elements
+
+
+@dataclass(eq=False)
+class Unfinished:
+    """The elements of an output whose sums are not finished, and all that were not at once: at most `most`.
+
+    `rows` are those of them that share nothing that sums carry; at most `states`.
+    """
+
+    now: set[Index] = field(default_factory=set)
+    since: set[Index] = field(default_factory=set)
+    rows: set[Index] = field(default_factory=set)
+    most: int = 0
+    states: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,12 +158,17 @@ def run_nest(
     whole: Collection[int],
     alignment: int = 1,
     offsets: Mapping[tuple[int, int], int] | None = None,
+    accumulator: int | None = None,
+    wide: Collection[int] = (),
 ) -> Ran:
     """Run a nest. `leaving` and `whole` are tensors; `offsets` say where the buffer of a use lies.
 
-    Raises `Failed` where it cannot go on.
+    A sum that is not finished takes `accumulator` bytes, or those of an element; what is beside the buffer
+    of a maker's output lies at the offset of (maker, -1), and what its sums carry at (maker, -2).
+    The buffers that are `wide` have no accumulators beside them: all
+    that they hold is unfinished at once. Raises `Failed` where it cannot go on.
     """
-    return Machine(axes, nest, leaving, whole, alignment, offsets).run()
+    return Machine(axes, nest, leaving, whole, alignment, offsets, accumulator, wide).run()
 
 
 class Machine:
@@ -159,6 +180,8 @@ class Machine:
         whole: Collection[int],
         alignment: int,
         offsets: Mapping[tuple[int, int], int] | None,
+        accumulator: int | None,
+        wide: Collection[int],
     ) -> None:
         self.axes, self.nest, self.alignment, self.offsets = axes, nest, alignment, offsets
         self.whole = {n for n, b in enumerate(axes.buffers) if b.tensor in whole}
@@ -170,8 +193,12 @@ class Machine:
         self.lying: dict[int, dict[Index, Entry]] = {n: {} for n in self.whole}
         self.dram: dict[int, dict[Index, Entry]] = {}
         self.taken: list[Box] = []
+        self.crossed: dict[tuple[int, Index], tuple[int, bool]] = {}  # elements of outputs: how often
+        self.open: set[int] = set()  # outputs with unfinished sums
         self.ran, self.loops = Ran(), 0
-        self.sets: set[frozenset[int]] = set()
+        self.sets: set[tuple[frozenset[int], frozenset[int]]] = set()
+        self.accumulator, self.wide = accumulator, wide
+        self.sums = {cut.writes.buffer: Unfinished() for cut in axes.operators}
         self.boxes = self.homes()
         self.box = {use: box for box in self.boxes for use in box.shared}
 
@@ -252,17 +279,85 @@ class Machine:
                     raise Failed(f"{buffer.name} does not leave whole")
                 self.ran.values[n] = {i: e.value for i, e in found.items()}
         self.peak()
+        self.count()
         return self.ran
 
     def peak(self) -> None:
         """Add up places, each as large as it ever was, and hold their offsets against each other."""
-        for numbers in self.sets:
-            some = [self.boxes[n] for n in numbers]
-            self.ran.peak = max(self.ran.peak, sum(box.most for box in some))
+        for numbers, sums in self.sets:
+            some = [
+                (self.offset(box.uses[0]), self.size(box)) for box in map(self.boxes.__getitem__, numbers)
+            ]
+            some += [(self.offset((self.maker(n), -1)), self.beside(n)) for n in sums if self.beside(n)]
+            some += [(self.offset((self.maker(n), -2)), self.carried(n)) for n in sums if self.carried(n)]
+            self.ran.peak = max(self.ran.peak, sum(size for _, size in some))
             if self.offsets is not None:
-                at = [self.offsets[box.uses[0]] for box in some]
-                spans = sorted((low, low + box.most) for low, box in zip(at, some, strict=True) if box.most)
+                spans = sorted((low, low + size) for low, size in some if size)
                 assert all(end <= low for (_, end), (low, _) in pairwise(spans)), spans
+
+    def offset(self, use: tuple[int, int]) -> int:
+        return 0 if self.offsets is None else self.offsets[use]
+
+    def maker(self, buffer: int) -> int:
+        maker = self.axes.buffers[buffer].maker
+        assert maker is not None
+        return maker
+
+    def rounded(self, size: int) -> int:
+        return -(-size // self.alignment) * self.alignment
+
+    def width(self, buffer: int) -> int:
+        """The bytes of a sum that is not finished."""
+        return max(self.axes.buffers[buffer].element, self.accumulator or 0)
+
+    def size(self, box: Box) -> int:
+        width = self.element(box.buffer)
+        if box.buffer in self.wide:
+            assert box.crossed_unfinished or self.sums[box.buffer].most == box.count
+            width = self.width(box.buffer)
+        assert box.buffer in self.wide or not box.crossed_unfinished or width == self.width(box.buffer)
+        return self.rounded(box.count * width)
+
+    def element(self, buffer: int) -> int:
+        return self.axes.buffers[buffer].element
+
+    def beside(self, buffer: int) -> int:
+        """The bytes of unfinished sums that lie beside their buffer."""
+        if self.width(buffer) == self.element(buffer) or buffer in self.wide:
+            return 0
+        return self.rounded(self.sums[buffer].most * self.width(buffer))
+
+    def carried(self, buffer: int) -> int:
+        """The bytes of what unfinished sums carry."""
+        carries = self.axes.operators[self.maker(buffer)].carries
+        return self.rounded(self.sums[buffer].states * carries * self.width(buffer))
+
+    def add(self, buffer: int, place: Index, terms: int) -> None:
+        """Note that an element has so many terms now."""
+        sums = self.sums[buffer]
+        if terms < self.terms(buffer):
+            sums.now.add(place)
+            sums.since.add(place)
+            sums.most = max(sums.most, len(sums.since))
+            cut = self.axes.operators[self.maker(buffer)]
+            axes = zip(place, cut.writes.axes, strict=True)
+            sums.rows.add(tuple(i for i, axis in axes if axis not in cut.across))
+            sums.states = max(sums.states, len(sums.rows))
+            if buffer not in self.open:
+                self.open.add(buffer)
+                self.note()
+        elif place in sums.now:
+            sums.now.discard(place)
+            self.settle(buffer)
+
+    def settle(self, buffer: int) -> None:
+        if not self.sums[buffer].now:
+            self.sums[buffer].since.clear()
+            self.sums[buffer].rows.clear()
+            self.open.discard(buffer)
+
+    def note(self) -> None:
+        self.sets.add((frozenset(map(self.boxes.index, self.taken)), frozenset(self.open)))
 
     def terms(self, buffer: int) -> int:
         maker = self.axes.buffers[buffer].maker
@@ -387,6 +482,7 @@ class Machine:
             known = into.get(place)
             old = known if known is not None and known.buffer == buffer else Entry(0, 0, buffer)
             into[place] = Entry((old.value + sum(values)) % PRIME, old.terms + len(values), buffer)
+            self.add(buffer, place, into[place].terms)
 
     def there(self, at: int, n: int, use: Use) -> dict[Index, Entry]:
         box = self.box[at, n]
@@ -436,18 +532,17 @@ class Machine:
         elif box.buffer in self.out and not box.redone:
             before = self.dram.get(box.buffer, {})
             box.elements = {i: before[i] for i in elements if i in before}
-            self.cross(box.buffer, len(box.elements))
+            self.send(box, box.elements)
         self.hold(box)
         self.measure(box)
 
     def hold(self, box: Box) -> None:
         box.taken = True
         self.taken.append(box)
-        self.sets.add(frozenset(map(self.boxes.index, self.taken)))
+        self.note()
 
     def measure(self, box: Box) -> None:
-        size = prod(map(len, box.ranges)) * self.axes.buffers[box.buffer].element
-        box.most = max(box.most, -(-size // self.alignment) * self.alignment)
+        box.count = max(box.count, prod(map(len, box.ranges)))
 
     def store(self, box: Box, new: range, side: int) -> None:
         """Store what a ring holds that is new in this turn."""
@@ -459,13 +554,33 @@ class Machine:
         if box.buffer in self.out:
             made = {i: e for i, e in box.elements.items() if e.buffer == box.buffer}
             self.dram.setdefault(box.buffer, {}).update(made)
-            self.cross(box.buffer, len(made))
+            self.send(box, made)
+            self.sums[box.buffer].now -= made.keys()
+            self.settle(box.buffer)
         box.taken = False
         self.taken.remove(box)
 
-    def cross(self, buffer: int, elements: int) -> None:
+    def send(self, box: Box, elements: Mapping[Index, Entry]) -> None:
+        """Let elements of an output cross; if some are not finished, their place is as wide as these."""
+        if any(e.terms < self.terms(box.buffer) for e in elements.values()):
+            box.crossed_unfinished = True
+            if self.axes.operators[self.maker(box.buffer)].carries:
+                raise Failed("what unfinished sums carry would have to cross")
+        for place, e in elements.items():
+            times, unfinished = self.crossed.get((box.buffer, place), (0, False))
+            unfinished |= e.terms < self.terms(box.buffer)
+            self.crossed[box.buffer, place] = times + 1, unfinished
+
+    def count(self) -> None:
+        """Count what crossed of outputs: what ever did so unfinished, at that width but the last time."""
+        for (buffer, _), (times, unfinished) in self.crossed.items():
+            self.cross(buffer, 1)
+            self.cross(buffer, times - 1, self.width(buffer) if unfinished else None)
+
+    def cross(self, buffer: int, elements: int, width: int | None = None) -> None:
         one = self.axes.buffers[buffer]
+        size = elements * (width or one.element)
         if one.tensor is None:
-            self.ran.weights += elements * one.element
+            self.ran.weights += size
         else:
-            self.ran.crossed[one.tensor] = self.ran.crossed.get(one.tensor, 0) + elements * one.element
+            self.ran.crossed[one.tensor] = self.ran.crossed.get(one.tensor, 0) + size

@@ -46,7 +46,8 @@ def model(text: str, folder: Path, granularity: str = "fused", **weights: tuple[
 class Alone:
     """A network of which any group can be executed: everything that is made outside of it is in DRAM."""
 
-    def __init__(self, source: Source, seed: int = 1) -> None:
+    def __init__(self, source: Source, seed: int = 1, accumulator: int | None = None) -> None:
+        self.accumulator = accumulator
         self.network = source.network
         executable = source.executable
         assert isinstance(executable, Executable)
@@ -73,7 +74,7 @@ class Alone:
         """What the law says of a group whose operands are all streamed."""
         ids = self.group(*names)
         members = tuple(self.network.operators[v].name for v in ids)
-        return nested(self.network, Group("g", members, 0, tiling=nest), ids, None, 1)
+        return nested(self.network, Group("g", members, 0, tiling=nest), ids, None, 1, self.accumulator)
 
     def slides_twice(self, nest: Nest, *names: str) -> bool:
         """Whether windows would slide along one of several loops over an axis."""
@@ -120,7 +121,14 @@ class Alone:
         members = tuple(self.network.operators[v].name for v in ids)
         group = Group("g", members, scratch, tiling=nest)
         program = (*before, Scratch("g", 0), Run("g", tuple(streaming.items())))
-        plan = Plan(self.network, plan_chip_of(Chip("test", 1)), budget, program, NO_FIGURES, (group,))
+        plan = Plan(
+            self.network,
+            plan_chip_of(Chip("test", 1, accumulator_bytes=self.accumulator)),
+            budget,
+            program,
+            NO_FIGURES,
+            (group,),
+        )
         self.comparison = Comparison(
             self.reference, {t.id: t.name for t in self.network.tensors}, None, roots=self.network.root
         )

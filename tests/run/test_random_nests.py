@@ -164,6 +164,7 @@ def drawn(name: str, folder: Path, count: int, seed: int) -> int:
         if isinstance(axes, str):
             continue
         nest = random_nest(random, axes, alone.leaving(ids))
+        alone.accumulator = random.choice((None, 8))
         names = [network.operators[v].name for v in ids]
         if alone.slides_twice(nest, *names):
             continue
@@ -217,6 +218,7 @@ def test_quantised_groups(tmp_path: Path) -> None:
         axes = axes_of(network, ids)
         assert not isinstance(axes, str)
         nest = random_nest(random, axes, alone.leaving(ids))
+        alone.accumulator = random.choice((None, 2, 4))
         alone.lawful(nest, *(network.operators[v].name for v in ids))
         assert alone.comparison is not None
         assert alone.comparison.bit_exact
@@ -236,7 +238,8 @@ def found_and_run(name: str, folder: Path, count: int, seed: int) -> int:
         names = alone.leaving(ids)
         leaving = [b for b, x in enumerate(axes.buffers) if x.maker is not None and x.model_name in names]
         room = random.randint(1, sum(buffer.bytes for buffer in axes.buffers))
-        best = best_nest(axes, leaving, (), room, spine=2)
+        alone.accumulator = random.choice((None, 5, 8))
+        best = best_nest(axes, leaving, (), room, spine=2, accumulator=alone.accumulator)
         if best is None:
             continue
         operators = [network.operators[v].name for v in ids]

@@ -30,9 +30,11 @@ void bind(nb::module_& m) {
     given<Use>(m, "NestUse", Field("buffer", &Use::buffer), Field("axes", &Use::axes), Field("slides", &Use::slides));
     given<Operator>(m, "NestOperator", Field("axes", &Operator::axes), Field("outputs", &Operator::outputs),
                     Field("together", &Operator::together), Field("reads", &Operator::reads),
-                    Field("writes", &Operator::writes));
+                    Field("writes", &Operator::writes), Field("carries", &Operator::carries),
+                    Field("across", &Operator::across));
     given<Buffer>(m, "NestBuffer", Field("sides", &Buffer::sides), Field("element", &Buffer::element),
-                  Field("maker", &Buffer::maker), Field("leaves", &Buffer::leaves));
+                  Field("maker", &Buffer::maker), Field("leaves", &Buffer::leaves),
+                  Field("accumulated", &Buffer::accumulated));
     given<Rules>(m, "NestRules", Field("tiles", &Rules::tiles), Field("inner", &Rules::inner),
                  Field("outer", &Rules::outer), Field("exchange", &Rules::exchange), Field("slices", &Rules::slices),
                  Field("rings", &Rules::rings), Field("bounds", &Rules::bounds));

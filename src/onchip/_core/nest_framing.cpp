@@ -90,6 +90,7 @@ void Framing::take(std::size_t decided) {
 
 bool Framing::may_beat(std::size_t decided, Set nothing) {
     take(decided);
+    frame_.exact = false;
     ++looks_;
     if (!settings_.rules.bounds) return true;
     Homes homes(group_, settings_, orders_, shape_, &frame_);
@@ -128,6 +129,7 @@ void Framing::decide(std::size_t next, bool fresh) {
     if (over_() || (fresh && !may_beat(next, 0))) return;
     if (next == candidates_.size()) {
         take(next);
+        frame_.exact = true;
         Homes homes(group_, settings_, orders_, shape_, &frame_);
         if (!settings_.rules.bounds || homes.possible()) homes.search(best_);
         return;

@@ -78,11 +78,13 @@ Group::Group(std::vector<Operator> given, std::vector<Buffer> used, bool every_t
     of.resize(size());
     before.resize(size());
     sliced.resize(size());
+    summed.resize(size());
     for (Id o = 0; o < size(); ++o) {
         const Operator& op = operators[o];
         for (Id a = 0; a < op.axes.size(); ++a)
             if (op.axes[a] > 1) sliced[o] |= one(a);
         for (const Id a : op.together) sliced[o] &= ~one(a);
+        summed[o] = op.outputs < most ? sliced[o] & ~(one(op.outputs) - 1) : 0;
         const auto add = [&](const Use& use, bool writes) {
             Access access{o, use.buffer, writes, use.axes, use.slides, {}, 0};
             for (const int axis : use.axes)
@@ -208,6 +210,9 @@ void Group::check() const {
             if (axis < 1) throw std::invalid_argument("nest: an axis is one or more elements long");
         for (const Id axis : op.together)
             if (axis >= op.axes.size()) throw std::invalid_argument("nest: no such axis");
+        for (const Id axis : op.across)
+            if (op.carries < 1 || axis >= op.outputs || std::count(op.together.begin(), op.together.end(), axis) == 0)
+                throw std::invalid_argument("nest: what shares a state stays together");
         for (const Use& use : op.reads) {
             if (!fits(op, use)) throw std::invalid_argument("nest: a use does not fit its buffer");
             if (buffers[use.buffer].maker != made[use.buffer])

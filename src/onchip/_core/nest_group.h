@@ -1,6 +1,7 @@
 // A group of operators that runs in one nest of loops: their axes, the buffers, and the classes of axes that a
 // loop may go along. Built once, asked for many rooms.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,9 @@ struct Operator {
     std::vector<Id> together;
     std::vector<Use> reads;  // operands and constants
     Use writes;
+    // Values beside a sum that rescale it on the way: for every index along the output's axes but those `across`.
+    std::int64_t carries = 0;
+    std::vector<Id> across;
 };
 
 struct Buffer {
@@ -51,6 +55,7 @@ struct Buffer {
     std::int64_t element = 1;
     int maker = -1;  // a place among the operators; negative: from outside
     bool leaves = false;
+    std::int64_t accumulated = 0;  // bytes of a sum that is not complete, no less than an element
 };
 
 // A tile of a loop of `turns` turns, the least for so many.
@@ -101,6 +106,27 @@ class Group {
     bool slides_along(const Access& access, Id loop_class) const;
     // True if the buffer is made here and read here.
     bool inner(Id buffer) const { return buffers[buffer].maker >= 0 && uses[buffer].size() > 1; }
+    // True if partial sums of the buffer take more than its elements: they are wider, or carry values beside them.
+    bool wider(Id buffer) const {
+        const int maker = buffers[buffer].maker;
+        return maker >= 0 && summed[static_cast<Id>(maker)] && (widens(buffer) || carries(buffer));
+    }
+    bool widens(Id buffer) const { return buffers[buffer].accumulated > buffers[buffer].element; }
+    bool carries(Id buffer) const {
+        const int maker = buffers[buffer].maker;
+        return maker >= 0 && operators[static_cast<Id>(maker)].carries > 0;
+    }
+    // The bytes of so many bytes of elements as sums that are not complete, and those of what they carry.
+    Bytes as_sums(Id buffer, Bytes bytes) const {
+        const Buffer& held = buffers[buffer];
+        return bytes >= unlimited ? bytes : times(bytes / held.element, std::max(held.element, held.accumulated));
+    }
+    Bytes as_carried(Id buffer, Bytes bytes) const {
+        const Operator& op = operators[static_cast<Id>(buffers[buffer].maker)];
+        std::int64_t together = 1;
+        for (const Id axis : op.across) together *= op.axes[axis];
+        return times(as_sums(buffer, bytes) / together, op.carries);
+    }
 
     std::vector<Operator> operators;
     std::vector<Buffer> buffers;
@@ -111,6 +137,7 @@ class Group {
     std::vector<Set> before;            // by operator: all that it depends on
     std::vector<std::vector<Id>> under; // by operator: operands that its output may lie over, element by element
     std::vector<Set> sliced;            // by operator: axes that its own slices may go along
+    std::vector<Set> summed;            // by operator: those of them that it sums over
     std::vector<Class> classes;         // those that a loop may go along
 
   private:

@@ -10,7 +10,10 @@ Homes::Homes(const Group& group, const Settings& settings, Orders& orders, Shape
     : group_(group), settings_(settings), orders_(orders), shape_(std::move(shape)), frame_(frame),
       choices_(nests::choices(group, shape_, settings.kept(), frame)),
       tiles_(group, shape_, settings.room, settings.alignment, settings.rules.tiles) {
-    for (const Choice& choice : choices_) all_.push_back({0, choice.options.size()});
+    for (const Choice& choice : choices_) {
+        all_.push_back({0, choice.options.size()});
+        homeless_ |= choice.options.empty();
+    }
     find_alike();
 }
 
@@ -42,26 +45,47 @@ bool Homes::in_order(Ranges& ranges) const {
     return std::all_of(ranges.begin(), ranges.end(), [](Range r) { return r.from < r.to; });
 }
 
-const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own) {
-    if (!own) return nullptr;
-    const auto [at, fresh] = either_.try_emplace({leaf, own});
+const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own, Summing summing) {
+    if (!own && summing != Summing::first) return nullptr;
+    const auto [at, fresh] = either_.try_emplace({leaf, own, summing});
     if (!fresh) return &at->second;
-    for (const Beginnings& beginnings : orders_.of(leaf, own)) {
+    const Id output = group_.of[leaf].back(), buffer = group_.accesses[output].buffer;
+    const auto as_sums = [&](Term term) { return Term{group_.as_sums(buffer, term.bytes), term.loops}; };
+    Set pass = 0;  // axes that loops of least tile cut around the leaf
+    if (shape_.pass[leaf] >= 0)
+        for (const Id c : shape_.passes[static_cast<Id>(shape_.pass[leaf])].classes)
+            pass |= one(static_cast<Id>(group_.classes[c].axis[leaf]));
+    for (const Order& order : orders_.of(leaf, own, summing)) {
         std::vector<Term> terms;
         std::size_t i = 0;
-        each_bit(own, 0, [&](Id u) { tiles_.add(terms, tile(group_, shape_, group_.of[leaf][u], beginnings[i++], frame_)); });
+        each_bit(own, 0, [&](Id u) {
+            const Id use = group_.of[leaf][u];
+            const Term term = tile(group_, shape_, use, order.cut[i++], frame_);
+            const bool wide = summing == Summing::wide || (summing == Summing::own && order.summed);
+            tiles_.add(terms, use == output && wide ? as_sums(term) : term);
+        });
+        if (order.summed) {
+            const Term term = tile(group_, shape_, output, order.before | pass, frame_);
+            if (group_.widens(buffer) && (summing == Summing::beside || summing == Summing::behind))
+                tiles_.add(terms, as_sums(term));
+            if (group_.carries(buffer)) tiles_.add(terms, {group_.as_carried(buffer, term.bytes), term.loops});
+        }
         at->second.push_back(std::move(terms));
     }
+    if (at->second.empty()) at->second.push_back({{unlimited, 0}});  // no slice along a sum leaves less of anything
     return &at->second;
 }
 
-// Of several options the least of each: the deepest holds least, at every leaf.
-std::vector<Load> Homes::loads(const Ranges& ranges) {
-    std::vector<Load> found(group_.size());
-    std::vector<Set> own(group_.size());
+// Of several options the least of each: the deepest holds least, at every leaf, unless the choice says what does.
+const Option& Homes::option(std::size_t choice, const Ranges& ranges) const {
+    const Choice& of = choices_[choice];
+    return ranges[choice].open() && of.least ? *of.least : of.options[ranges[choice].to - 1];
+}
+
+Homes::Inside Homes::inside(const Ranges& ranges) const {
+    Inside found{std::vector<Set>(group_.size()), std::vector<Summing>(group_.size(), Summing::none)};
     for (std::size_t c = 0; c < choices_.size(); ++c) {
-        const Option& option = choices_[c].options[ranges[c].to - 1];
-        for (const Held& held : option.held) tiles_.add(found[held.leaf].all, held.term);
+        const Option& option = this->option(c, ranges);
         Set seen = 0;
         for (const Id u : option.own) {
             const Id op = group_.accesses[u].op;
@@ -69,10 +93,20 @@ std::vector<Load> Homes::loads(const Ranges& ranges) {
             if (ranges[c].open() && has(seen, op)) continue;
             seen |= one(op);
             const auto at = std::find(group_.of[op].begin(), group_.of[op].end(), u) - group_.of[op].begin();
-            own[op] |= one(static_cast<std::size_t>(at));
+            found.own[op] |= one(static_cast<std::size_t>(at));
         }
+        if (option.summing != Summing::none && !lenient_)
+            found.summing[static_cast<Id>(group_.buffers[choices_[c].buffer].maker)] = option.summing;
     }
-    for (Id o = 0; o < group_.size(); ++o) found[o].either = either(o, own[o]);
+    return found;
+}
+
+std::vector<Load> Homes::loads(const Ranges& ranges) {
+    std::vector<Load> found(group_.size());
+    for (std::size_t c = 0; c < choices_.size(); ++c)
+        for (const Held& held : option(c, ranges).held) tiles_.add(found[held.leaf].all, held.term);
+    const Inside inside = this->inside(ranges);
+    for (Id o = 0; o < group_.size(); ++o) found[o].either = either(o, inside.own[o], inside.summing[o]);
     return found;
 }
 
@@ -105,7 +139,7 @@ std::vector<Term> Homes::cross(const Ranges& ranges) const {
     return merged;
 }
 
-bool Homes::possible() { return tiles_.fits(loads(all_), tiles_.last()); }
+bool Homes::possible() { return !homeless_ && tiles_.fits(loads(all_), tiles_.last()); }
 
 // Drops options that do not fit with the least tiles beside what has one home.
 void Homes::tighten() {
@@ -129,8 +163,10 @@ void Homes::tighten() {
 }
 
 void Homes::weigh_nothing(Set buffers) {
+    lenient_ = true;
     for (Choice& choice : choices_) {
         if (!has(buffers, choice.buffer)) continue;
+        choice.least.reset();
         for (Option& option : choice.options) {
             option.held.clear();
             option.own.clear();
@@ -144,6 +180,7 @@ bool Homes::may_beat(const Best& best) {
 }
 
 void Homes::search(Best& best) {
+    if (homeless_) return;
     if (!settings_.rules.bounds) {
         Ranges ranges = all_;
         every(best, ranges, 0);
@@ -237,21 +274,29 @@ void Homes::keep(Best& best, Ranges ranges, const At& at) {
     best.homes.assign(group_.buffers.size(), {});
     best.slices.assign(group_.size(), {});
     best.over.clear();
+    best.marks.assign(group_.size(), false);
     for (Id o = 0; o < group_.size(); ++o) best.over.push_back(replaced(group_, shape_, settings_.kept(), o));
-    for (std::size_t c = 0; c < choices_.size(); ++c)
-        best.homes[choices_[c].buffer] = choices_[c].options[ranges[c].from].home;
-    std::vector<Set> own(group_.size());
-    for (std::size_t c = 0; c < choices_.size(); ++c)
-        for (const Id u : choices_[c].options[ranges[c].from].own) {
-            const std::vector<Id>& of = group_.of[group_.accesses[u].op];
-            own[group_.accesses[u].op] |= one(static_cast<std::size_t>(std::find(of.begin(), of.end(), u) - of.begin()));
-        }
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+        const Option& option = choices_[c].options[ranges[c].from];
+        best.homes[choices_[c].buffer] = option.home;
+        if (option.apart)
+            for (std::optional<Id>& under : best.over)
+                if (under == choices_[c].buffer) under.reset();
+    }
+    const Inside inside = this->inside(ranges);
+    const std::vector<Set>& own = inside.own;
     const std::vector<Load> held = loads(ranges);
     for (Id o = 0; o < group_.size(); ++o) {
         std::size_t which = 0;
         best.need = std::max(best.need, tiles_.held(held[o], at, &which));
         if (!own[o]) continue;
-        const Beginnings& beginnings = orders_.of(o, own[o])[which];
+        const Order& order = orders_.of(o, own[o], inside.summing[o])[which];
+        best.marks[o] = inside.summing[o] == Summing::behind;
+        if (inside.summing[o] != Summing::none && inside.summing[o] != Summing::wide) {
+            best.slices[o] = order.axes;
+            continue;
+        }
+        const Beginnings& beginnings = order.cut;
         std::vector<std::pair<std::ptrdiff_t, Id>> axes;  // an axis that cuts more of them stands further out
         for (Id a = 0; a < group_.operators[o].axes.size(); ++a) {
             const auto count = std::count_if(beginnings.begin(), beginnings.end(), [&](Set s) { return has(s, a); });

@@ -1,6 +1,7 @@
 // The homes and tiles of one shape of a nest: a branch and bound over the homes of its buffers.
 #pragma once
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "nest_orders.h"
@@ -41,6 +42,7 @@ struct Best {
     std::vector<Home> homes;
     std::vector<std::vector<Id>> slices;  // by operator: axes, outermost first
     std::vector<std::optional<Id>> over;  // by operator: the operand in whose place it writes
+    std::vector<bool> marks;  // by operator: a slice of one turn counts, as accumulators lie inside it
 };
 
 class Homes {
@@ -75,7 +77,14 @@ class Homes {
     std::vector<Term> cross(const Ranges& ranges) const;
     void relax(std::vector<Term>& terms, const Choice& choice, Range range) const;
     std::vector<Load> loads(const Ranges& ranges);
-    const std::vector<std::vector<Term>>* either(Id leaf, Set own);
+    const Option& option(std::size_t choice, const Ranges& ranges) const;
+    // What lies among the slices of every operator, of the options that loads take.
+    struct Inside {
+        std::vector<Set> own;
+        std::vector<Summing> summing;
+    };
+    Inside inside(const Ranges& ranges) const;
+    const std::vector<std::vector<Term>>* either(Id leaf, Set own, Summing summing);
 
     const Group& group_;
     const Settings& settings_;
@@ -87,7 +96,9 @@ class Homes {
     std::vector<std::pair<std::size_t, std::size_t>> alike_;  // choices that differ in name alone
     Tiles tiles_;
     // By leaf and its private uses: what its orders of slices hold.
-    std::map<std::pair<Id, Set>, std::vector<std::vector<Term>>> either_;
+    std::map<std::tuple<Id, Set, Summing>, std::vector<std::vector<Term>>> either_;
+    bool homeless_ = false;  // something has no home in this shape
+    bool lenient_ = false;  // sums are no wider than elements
 };
 
 }  // namespace onchip::nests

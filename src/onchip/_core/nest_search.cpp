@@ -130,7 +130,21 @@ class Search {
             bool between = !settings_.rules.inner || !settings_.rules.outer;
             for (Id b = 0; b < group_.buffers.size() && !between; ++b)
                 between = !has(settings_.whole, b) && !group_.inner(b) && may_live(b, d);
-            if (!between) return true;
+            if (!between && !sums_one(d)) return true;
+        }
+        return false;
+    }
+    // True if one of two neighbouring loops is over a sum of something that is wider while it is summed, and the other is
+    // not: more is summed at a time if the sum is the outer one.
+    bool sums_one(Id depth) const {
+        for (Id b = 0; b < group_.buffers.size(); ++b) {
+            if (!group_.wider(b)) continue;
+            const Id maker = static_cast<Id>(group_.buffers[b].maker);
+            const auto sums = [&](Id loop) {
+                const int axis = group_.classes[shape_.classes[loop]].axis[maker];
+                return axis >= 0 && has(group_.summed[maker], static_cast<Id>(axis));
+            };
+            if (shape_.depth[maker] > depth && sums(depth - 1) != sums(depth)) return true;
         }
         return false;
     }

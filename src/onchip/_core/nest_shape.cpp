@@ -46,6 +46,51 @@ const Rows& rows(const Group& group, const Turned& turned, std::span<const Id> u
     return uses.size() == 1 ? turned.own[uses[0]] : shared.anew;
 }
 
+// The first loop around its maker, counted from the outermost on, with which a buffer holds sums that are not complete.
+struct FirstSum {
+    std::optional<std::size_t> loop;
+    std::size_t loops = 0;  // around the maker: of the spine, then of its pass
+};
+
+FirstSum first_sum(const Group& group, const Shape& shape, Id buffer) {
+    const Id maker = static_cast<Id>(group.buffers[buffer].maker);
+    const auto sums = [&](Id loop_class) {
+        const int axis = group.classes[loop_class].axis[maker];
+        return axis >= 0 && has(group.summed[maker], static_cast<Id>(axis));
+    };
+    FirstSum found{std::nullopt, shape.depth[maker]};
+    for (std::size_t l = 0; l < shape.depth[maker] && !found.loop; ++l)
+        if (sums(shape.classes[l])) found.loop = l;
+    if (const int in = shape.pass[maker]; in >= 0) {
+        const std::vector<Id>& classes = shape.passes[static_cast<Id>(in)].classes;
+        for (std::size_t i = 0; i < classes.size() && !found.loop; ++i)
+            if (sums(classes[i])) found.loop = found.loops + i;
+        found.loops += classes.size();
+    }
+    return found;
+}
+
+// How the sums of a buffer that `above` loops around its maker stand above lie: as wide as its elements or wider, with
+// accumulators beside it as long as one loop runs, or as its maker's slices go.
+struct Sums {
+    bool wide = false;
+    std::optional<std::size_t> beside;
+    Summing summing = Summing::none;  // none, beside, or behind, where the other choice is first
+};
+
+Sums sums_of(const Group& group, const Shape& shape, Id buffer, std::size_t above) {
+    Sums found;
+    if (!group.wider(buffer)) return found;
+    const auto [first, loops] = first_sum(group, shape, buffer);
+    if (!first) found.summing = loops > above || !group.widens(buffer) ? Summing::beside : Summing::behind;
+    else if (*first > above) found.beside = *first;
+    else found.wide = group.widens(buffer);
+    return found;
+}
+
+// The loops around the maker of a buffer, of the spine or its pass, above a home.
+std::size_t above(const Home& home) { return home.depth + (home.kind == Home::Kind::pass ? home.level : 0); }
+
 class Builder {
   public:
     Builder(const Group& group, const Shape& shape, const Kept& kept, const Frame* frame)
@@ -56,15 +101,20 @@ class Builder {
         const std::vector<Id>& uses = group_.uses[buffer];
         Id body = static_cast<Id>(shape_.loops());
         for (const Id u : uses) body = std::min(body, shape_.depth[group_.accesses[u].op]);
-        if (group_.inner(buffer)) inner(choice, uses, body);
-        else outer(choice, uses, body);
+        if (has(kept_.whole, buffer)) {
+            if (exact()) whole(choice);
+        } else if (group_.inner(buffer)) {
+            inner(choice, uses, body);
+        } else {
+            outer(choice, uses, body);
+        }
         return choice;
     }
 
   private:
-    void hold(Option& option, std::span<const Id> uses, Id body) const {
+    void hold(Option& option, std::span<const Id> uses, Id body, bool wide = false) const {
         const bool ring = option.home.ring;
-        const Term term = tile(group_, shape_, uses, body, nullptr, 0, frame_, ring);
+        const Term term = widened(uses, tile(group_, shape_, uses, body, nullptr, 0, frame_, ring), wide);
         Id first = ~Id{0}, last = 0;
         for (const Id u : uses) {
             const Id at = shape_.item(group_.accesses[u].op, body);
@@ -75,9 +125,10 @@ class Builder {
             if (shape_.depth[o] >= body && (ring || (shape_.item(o, body) >= first && shape_.item(o, body) <= last)))
                 option.held.push_back({o, term});
     }
-    void hold_in_pass(Option& option, std::span<const Id> uses, Id in, Id level) const {
+    void hold_in_pass(Option& option, std::span<const Id> uses, Id in, Id level, bool wide = false) const {
         const Pass& pass = shape_.passes[in];
-        const Term term = tile(group_, shape_, uses, shape_.depth[group_.accesses[uses[0]].op], &pass, level, frame_);
+        const Id depth = shape_.depth[group_.accesses[uses[0]].op];
+        const Term term = widened(uses, tile(group_, shape_, uses, depth, &pass, level, frame_), wide);
         Id first = 0, last = static_cast<Id>(group_.size());
         if (level == pass.classes.size()) {
             std::swap(first, last);
@@ -107,39 +158,123 @@ class Builder {
     }
     // What an output of all these bytes lets cross: the partial sums of all turns but the last go out and come back.
     void spill(Option& option, Bytes bytes, std::span<const Id> uses, Id body) const {
-        option.cross.push_back({-bytes, 0});
-        const Term term = crossing(2 * bytes, uses, body);
+        const Bytes sums = group_.as_sums(group_.accesses[uses[0]].buffer, bytes);
+        option.cross.push_back({bytes - 2 * sums, 0});
+        const Term term = crossing(2 * sums, uses, body);
         option.cross.push_back(term);
+    }
+    Term widened(std::span<const Id> uses, Term term, bool wide) const {
+        if (wide) term.bytes = group_.as_sums(group_.accesses[uses[0]].buffer, term.bytes);
+        return term;
+    }
+    // What lies beside a buffer as long as this loop around its maker runs: what its sums carry, and accumulators, unless
+    // it is as wide itself.
+    void accumulate(Option& option, Id buffer, std::size_t loop, bool wide = false) const {
+        const Id use = group_.uses[buffer][0], maker = group_.accesses[use].op;
+        const Id depth = shape_.depth[maker], spine = std::min(depth, static_cast<Id>(loop));
+        const Pass* pass = loop > depth ? &shape_.passes[static_cast<Id>(shape_.pass[maker])] : nullptr;
+        const Id level = loop > depth ? static_cast<Id>(loop) - depth : 0;
+        const Term tiled = tile(group_, shape_, {&use, 1}, spine, pass, level, frame_);
+        std::vector<Term> terms;
+        if (group_.widens(buffer) && !wide) terms.push_back({group_.as_sums(buffer, tiled.bytes), tiled.loops});
+        if (group_.carries(buffer)) terms.push_back({group_.as_carried(buffer, tiled.bytes), tiled.loops});
+        for (Id o = 0; o < group_.size(); ++o)
+            if (loop < depth ? shape_.depth[o] > loop : shape_.pass[o] == shape_.pass[maker])
+                for (const Term& term : terms) option.held.push_back({o, term, true});
+    }
+    bool exact() const { return !frame_ || frame_->exact; }
+
+    void hold_at(Option& option, std::span<const Id> uses, bool wide) const {
+        const Home& home = option.home;
+        if (home.kind == Home::Kind::pass) hold_in_pass(option, uses, home.pass, home.level, wide);
+        else hold(option, uses, home.depth, wide);
+    }
+    // What an option holds, once for every way in which its sums may lie.
+    void hold_sums(Choice& choice, Option option, std::span<const Id> uses) const {
+        const Id buffer = choice.buffer;
+        Sums sums = exact() ? sums_of(group_, shape_, buffer, above(option.home)) : Sums{};
+        const std::optional<std::size_t> first = group_.wider(buffer) ? first_sum(group_, shape_, buffer).loop : std::nullopt;
+        if (first && *first < above(option.home) && group_.carries(buffer)) return;  // it would cross with its state
+        if (option.home.ring && !same_rows(option.home, buffer)) {  // what it keeps is finished
+            if (sums.wide) sums = {false, first, Summing::none};
+            if (sums.summing == Summing::behind) sums.summing = Summing::beside;
+        }
+        if (sums.summing == Summing::behind) {
+            Option& wide = choice.options.emplace_back(option);
+            hold_at(wide, uses, true);
+            wide.summing = Summing::first;
+            wide.apart = true;
+        }
+        hold_at(option, uses, sums.wide);
+        if (exact() && first && *first >= above(option.home)) accumulate(option, buffer, *first, sums.wide);
+        option.summing = sums.summing;
+        choice.options.push_back(std::move(option));
+    }
+    // True if a ring has as many rows as its maker makes in a turn.
+    bool same_rows(const Home& home, Id buffer) const {
+        const Turned& turned = *frame_->turned[home.depth - 1];
+        return turned.shared[buffer].ring.held == turned.own[group_.uses[buffer][0]].held;
+    }
+    // Of several options with sums, the least that any holds.
+    void bound(Choice& choice) const {
+        if (choice.options.size() < 2 || !group_.wider(choice.buffer)) return;
+        Option least = choice.options.back();
+        least.held.clear();
+        least.summing = Summing::none;
+        if (least.home.kind != Home::Kind::own) {
+            hold_at(least, group_.uses[choice.buffer], false);
+        } else if (least.own.empty()) {
+            const Home home = private_home(group_, shape_, group_.uses[choice.buffer][0]);
+            least.home = home;
+            hold_at(least, group_.uses[choice.buffer], false);
+        }
+        choice.least = std::move(least);
     }
     Home in_body(Id depth) const { return {Home::Kind::body, depth, 0, 0}; }
 
     void inner(Choice& choice, std::span<const Id> uses, Id body) const {
         const bool leaves = group_.buffers[choice.buffer].leaves;
         const int ring = frame_ ? frame_->ring[choice.buffer] : -1;
-        const auto add = [&](Home home) -> Option& {
-            Option& option = choice.options.emplace_back();
-            option.home = home;
+        const auto option = [&](Home home) {
+            Option made;
+            made.home = home;
             if (leaves) {
-                const Term made = crossing(group_.bytes(choice.buffer), uses, home.depth, home.ring);
-                option.cross.push_back({made.bytes, 0});
+                const Term stored = crossing(group_.bytes(choice.buffer), uses, home.depth, home.ring);
+                made.cross.push_back({stored.bytes, 0});
             }
-            return option;
+            return made;
         };
         const Home deepest = home_of(group_, shape_, uses);
         const bool pass = deepest.kind == Home::Kind::pass;
         if (ring >= 0) {
-            hold(add({Home::Kind::body, static_cast<Id>(ring) + 1, 0, 0, true}), uses, static_cast<Id>(ring) + 1);
-            return;
+            hold_sums(choice, option({Home::Kind::body, static_cast<Id>(ring) + 1, 0, 0, true}), uses);
+            return bound(choice);
         }
-        for (Id h = kept_.inner_deepest ? body : 0; h <= body; ++h)
-            if (!pass || !kept_.inner_deepest) hold(add(in_body(h)), uses, h);
-        if (pass) hold_in_pass(add(deepest), uses, deepest.pass, deepest.level);
+        // Further out sums that are not complete may lie beside the buffer; of what does not leave the home follows.
+        const bool wider = group_.wider(choice.buffer);
+        const bool every = wider ? leaves : !kept_.inner_deepest;
+        for (Id h = every ? 0 : body; h <= body; ++h)
+            if (!pass || every) hold_sums(choice, option(in_body(h)), uses);
+        if (pass) hold_sums(choice, option(deepest), uses);
+        bound(choice);
         const Id reader = group_.accesses[uses.back()].op;
         if (replaced(group_, shape_, kept_, reader) != choice.buffer) return;
         // Its place is that of the output: where both are alive, one of them counts.
-        std::vector<Held>& held = choice.options.back().held;
-        const bool gone = in_whole_place(group_, shape_, kept_, group_.operators[reader].writes.buffer) || in_ring(reader);
-        std::erase_if(held, [&](const Held& at) { return gone || at.leaf == reader; });
+        const Id output = group_.operators[reader].writes.buffer;
+        const bool whole = in_whole_place(group_, shape_, kept_, output), gone = whole || in_ring(reader);
+        const auto lie_under = [&](Option& made) {
+            std::erase_if(made.held, [&](const Held& at) { return (gone || at.leaf == reader) && !at.sums; });
+        };
+        Option& last = choice.options.back();
+        if (whole && wider && exact()) {  // its place is further out, and its sums lie beside it
+            const Sums sums = sums_of(group_, shape_, choice.buffer, 0);
+            last.held.clear();
+            if (const auto first = first_sum(group_, shape_, choice.buffer).loop) accumulate(last, choice.buffer, *first);
+            last.summing = sums.summing;
+        } else {
+            lie_under(last);
+        }
+        if (choice.least) lie_under(*choice.least);
     }
     // True if what an operator writes is in a ring, or in the place of one.
     bool in_ring(Id op) const {
@@ -153,26 +288,32 @@ class Builder {
     void outer(Choice& choice, std::span<const Id> uses, Id body) const {
         const Bytes bytes = group_.bytes(choice.buffer);
         const bool made = group_.buffers[choice.buffer].maker >= 0;
-        const auto add = [&](Home home, Id depth) -> Option& {
-            Option& option = choice.options.emplace_back();
+        const auto live = [&](Home home) {
+            Option option;
             option.home = home;
-            if (made) spill(option, bytes, uses, depth);
-            else option.cross.push_back(crossing(bytes, uses, depth, home.ring));
-            return option;
+            if (made) spill(option, bytes, uses, home.depth);
+            else option.cross.push_back(crossing(bytes, uses, home.depth, home.ring));
+            hold_sums(choice, std::move(option), uses);
         };
         const bool shared = uses.size() > 1;
         const int in = common_pass(group_, shape_, uses);
         const Id level = in < 0 || !shared ? 0 : level_of(group_, uses, shape_.passes[static_cast<Id>(in)]);
         const Id most = deepest_share(choice.buffer, body);
         for (Id h = 0; h <= most; ++h) {
-            if (h > 0 && ring_worth(choice.buffer, h - 1)) hold(add({Home::Kind::body, h, 0, 0, true}, h), uses, h);
+            if (h > 0 && ring_worth(choice.buffer, h - 1)) live({Home::Kind::body, h, 0, 0, true});
             // Worth it if one deeper lets more cross, or as the deepest body of several uses.
             const bool dearer = h < body && (h == most || side_cut(group_, uses, shape_.classes[h]) < 0);
-            if (!kept_.outer_worth || dearer || (h == body && shared && level == 0)) hold(add(in_body(h), h), uses, h);
+            if (!kept_.outer_worth || dearer || (h == body && shared && level == 0)) live(in_body(h));
         }
-        if (level > 0 && most == body)
-            hold_in_pass(add({Home::Kind::pass, body, static_cast<Id>(in), level}, body), uses, static_cast<Id>(in), level);
+        if (level > 0 && most == body) live({Home::Kind::pass, body, static_cast<Id>(in), level});
         if ((shared && !apart(uses)) || !may_own(uses)) return;
+        const bool wider = group_.wider(choice.buffer) && exact();
+        constexpr std::size_t never = ~std::size_t{0};
+        const std::size_t first = wider ? first_sum(group_, shape_, choice.buffer).loop.value_or(never) : never;
+        if (first != never && group_.carries(choice.buffer)) {
+            const Home home = private_home(group_, shape_, uses[0]);
+            if (home.kind == Home::Kind::own || first < above(home)) return bound(choice);
+        }
         Option& option = choice.options.emplace_back();
         option.home.kind = Home::Kind::own;
         for (const Id u : uses) {
@@ -181,11 +322,24 @@ class Builder {
             if (made) spill(option, bytes, alone, depth);
             else option.cross.push_back(crossing(bytes, alone, depth));
             const Home home = private_home(group_, shape_, u);
+            const bool sums = first != never;
             if (home.kind == Home::Kind::own) option.own.push_back(u);
-            else if (home.kind == Home::Kind::pass) hold_in_pass(option, alone, home.pass, home.level);
-            else hold(option, alone, depth);
+            else if (home.kind == Home::Kind::pass) hold_in_pass(option, alone, home.pass, home.level, sums);
+            else hold(option, alone, depth, sums);
+            if (sums && home.kind != Home::Kind::own && first >= above(home))
+                accumulate(option, choice.buffer, first, true);
+            if (wider && home.kind == Home::Kind::own) option.summing = sums ? Summing::wide : Summing::own;
         }
+        bound(choice);
     }
+    // The accumulators beside an output that lies whole.
+    void whole(Choice& choice) const {
+        Option& option = choice.options.emplace_back();
+        const std::optional<std::size_t> first = first_sum(group_, shape_, choice.buffer).loop;
+        if (first) accumulate(option, choice.buffer, *first);
+        else option.summing = Summing::beside;
+    }
+
     // The deepest body, at or above `body`, in which a buffer may live for all of its uses.
     Id deepest_share(Id buffer, Id body) const {
         for (Id l = 0; frame_ && l < body; ++l)
@@ -242,8 +396,14 @@ std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& k
     const Id output = group.operators[op].writes.buffer;
     for (const Id operand : group.under[op]) {
         if (has(kept.whole, operand)) continue;
-        if (in_whole_place(group, shape, kept, output)) return operand;
-        if (group.inner(output) && deepest_home(group, shape, operand) == deepest_home(group, shape, output))
+        // Where it holds wider sums, it lies apart.
+        const auto narrow = [&](std::size_t loops) { return !sums_of(group, shape, operand, loops).wide; };
+        if (in_whole_place(group, shape, kept, output)) {
+            if (narrow(0)) return operand;
+            continue;
+        }
+        const Home home = deepest_home(group, shape, operand);
+        if (group.inner(output) && home == deepest_home(group, shape, output) && narrow(above(home)))
             return operand;
     }
     return std::nullopt;
@@ -321,7 +481,9 @@ std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& 
     Builder builder(group, shape, kept, frame);
     std::vector<Choice> found;
     for (Id b = 0; b < group.buffers.size(); ++b)
-        if (!group.uses[b].empty() && !has(kept.whole, b)) found.push_back(builder.of(b));
+        if (!group.uses[b].empty() && (!has(kept.whole, b) || group.wider(b)))
+            if (Choice choice = builder.of(b); !has(kept.whole, b) || !choice.options.empty())
+                found.push_back(std::move(choice));
     return found;
 }
 

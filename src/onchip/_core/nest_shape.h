@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "nest_orders.h"
 #include "nest_windows.h"
 
 namespace onchip::nests {
@@ -50,6 +51,7 @@ struct Frame {
     std::array<const Turned*, deepest> turned{};  // by loop; null: no windows
     std::array<std::int64_t, deepest> tile{};
     std::vector<int> ring;  // by buffer made and read here: the loop in whose body it is a ring; negative: none
+    bool exact = false;     // else what follows is a bound
 };
 
 // Where a buffer is filled and given back.
@@ -64,6 +66,7 @@ struct Home {
 struct Held {
     Id leaf = 0;
     Term term;
+    bool sums = false;  // accumulators beside a buffer
 };
 
 // A home of a buffer: `own` are the uses (accesses) whose buffer lies among the operator's slices.
@@ -72,11 +75,15 @@ struct Option {
     std::vector<Term> cross;
     std::vector<Held> held;
     std::vector<Id> own;
+    Summing summing = Summing::none;  // of the maker's slices
+    bool apart = false;               // not in the place of the output that might lie over it
 };
 
 struct Choice {
     Id buffer = 0;
     std::vector<Option> options;  // from the outermost to the deepest
+    // What no option holds less than, where sums are wider than elements; else the deepest holds least.
+    std::optional<Option> least{};
 };
 
 struct Kept {
@@ -102,7 +109,7 @@ std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& 
 Term tile(const Group& group, const Shape& shape, std::span<const Id> uses, Id depth, const Pass* pass, Id level,
           const Frame* frame = nullptr, bool ring = false);
 
-// The same of one use, where its operator's slices cut `slices`.
+// The same of one use, where its operator's slices, or its pass, cut `slices`.
 Term tile(const Group& group, const Shape& shape, Id use, Set slices, const Frame* frame);
 
 // The home of a use that is private: inside its operator's slices if every loop of its pass cuts it.

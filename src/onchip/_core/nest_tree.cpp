@@ -61,7 +61,7 @@ class Tree {
             if (best_.tile[l] == 1 && !shape_.slides(l)) done |= one(static_cast<Id>(along.axis[op]));
         }
         for (const Id axis : best_.slices[op])
-            if (!has(done, axis)) found.slices.push_back({axis, 1});
+            if (!has(done, axis) || (best_.marks[op] && !has(group_.summed[op], axis))) found.slices.push_back({axis, 1});
         return found;
     }
     Item pass(Id which, std::size_t level) const {

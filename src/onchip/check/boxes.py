@@ -66,6 +66,10 @@ def boxed(
     turning = [axis >= outer for axis in boxes.order if counts[axis] > 1]
     if turning != sorted(turning):
         broken("tiling-sizes", f"group {group.name} leaves a box before its sums are complete")
+    if reach.carries and any(counts[axis] > 1 for axis in axes[outer:]):
+        broken(
+            "tiling-sizes", f"group {group.name} has boxes along a sum that would carry a state between them"
+        )
     if max(counts) > MOST_STEPS:
         broken("group-unproved", f"group {group.name} runs in absurdly many boxes")
     if group.subgroups != prod(counts):

@@ -22,7 +22,7 @@ from onchip.check.rules import Broken, broken
 from onchip.check.sections import prove_sections
 from onchip.check.streaming import crossing_bytes
 from onchip.check.units import Unit, macs_of, streams_of, units_of
-from onchip.machines.chip import MAX_ALIGNMENT, RATES
+from onchip.machines.chip import MAX_ACCUMULATOR, MAX_ALIGNMENT, RATES
 from onchip.network import bits
 from onchip.plans import (
     Alloc,
@@ -96,6 +96,9 @@ class Machine:
             broken("bad-budget", f"{self.budget} is not from 0 to {MAX_BYTES}")
         if not 1 <= self.alignment <= MAX_ALIGNMENT:
             broken("bad-alignment", f"{self.alignment} is not from 1 to {MAX_ALIGNMENT}")
+        wide = plan.chip.accumulator_bytes
+        if wide is not None and not 1 <= wide <= MAX_ACCUMULATOR:
+            broken("bad-accumulators", f"{wide} is not from 1 to {MAX_ACCUMULATOR}")
         for key in RATES:
             rate = getattr(plan.chip, key)
             if rate is not None and not 0 < rate < MAX_RATE:
@@ -112,6 +115,7 @@ class Machine:
             weights_resident=plan.options.get("weights") == "resident" and not separate,
             pinned=self.pinned.weights,
             streamed=streams_of(plan.program),
+            accumulator=plan.chip.accumulator_bytes,
         )
         prove_weights_fit(plan, self.pinned, self.units)
         self.inner = {t: unit.name for unit in self.units.values() for t in unit.inner}

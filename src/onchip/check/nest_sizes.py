@@ -10,7 +10,7 @@ from math import ceil, prod
 from onchip.check.nest_homes import Home
 from onchip.check.nest_tree import Turns
 from onchip.check.nest_windows import Windows
-from onchip.network.axes import GroupAxes
+from onchip.network.axes import GroupAxes, Use
 
 __all__ = ["Sizes"]
 
@@ -34,6 +34,17 @@ class Sizes:
                     left[side] = most
             elif i in windows.side:
                 left[windows.side[i]] = max(windows.there[i].lengths)
+        return tuple(left)
+
+    def left(self, buffer: int, uses: Sequence[tuple[int, Use]], above: Sequence[Turns]) -> tuple[int, ...]:
+        """Return the most indices of a buffer's sides that some loops leave for uses that make it."""
+        left = list(self.axes.buffers[buffer].sides)
+        for turn in _ends(above):
+            windows = self.windows.get(turn)
+            for side in range(len(left)):
+                if turn.cuts(uses, side):
+                    lengths = self.tiles(turn) if windows is None else windows.made[uses[0][0]].lengths
+                    left[side] = max(lengths, default=0)
         return tuple(left)
 
     def moved(self, i: int) -> tuple[int, int]:
@@ -64,7 +75,7 @@ class Sizes:
         """Return the sides of a buffer along which a loop or slice goes index by index in all of its uses."""
         uses = [(at, self.axes.operators[at].uses[n]) for at, n in home.uses]
         sides = range(len(self.axes.buffers[home.buffer].sides))
-        return [side for side in sides if all(use.axes[side] == turn.over[at] for at, use in uses)]
+        return [side for side in sides if turn.cuts(uses, side)]
 
     def tiles(self, turn: Turns) -> Mapping[int, int]:
         """Return how many tiles of each length there are in all turns of a whole chain together."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 
 from onchip.check.nest_homes import Home, UseAt, homes_of
 from onchip.check.nest_sizes import Sizes
+from onchip.check.nest_sums import Widths
 from onchip.check.nest_tree import Path, paths_of
 from onchip.check.nest_windows import Windows, windows_of
 from onchip.check.parts import Part, up
@@ -40,7 +41,8 @@ class Place:
     (operator's position in the group, number of `Cut.uses`): also those of operands in whose place it is
     written. Along the side `ring` it keeps what the next turn of the loop around its home needs again, and
     lives in all of that loop's body; it is None for all that is new in every turn. `crosses` are its bytes to
-    and from DRAM in all turns together, 0 for what stays inside.
+    and from DRAM in all turns together, 0 for what stays inside. An element takes `width` bytes there.
+    What sums carry is `carried` beside them.
     """
 
     buffer: int
@@ -53,7 +55,9 @@ class Place:
     last: int
     uses: tuple[UseAt, ...]
     crosses: int
+    width: int
     ring: int | None = None
+    carried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ class Layout:
     leaf and each of its slices begins a turn: what has `deep` of them above it is begun `entries[leaf][deep]`
     times. `windows` are the loops along which windows slide, outer ones first; in them homes are known by
     their numbers in `places`. `macs` are the multiply-accumulates of the group, with what is made again.
+    `accumulators` are places beside those of outputs: partial sums, or what these carry, lie there until they
+    are complete.
     """
 
     axes: GroupAxes
@@ -73,6 +79,7 @@ class Layout:
     entries: tuple[tuple[int, ...], ...]
     windows: tuple[Windows, ...]
     macs: int
+    accumulators: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +93,33 @@ class Nested:
 
 
 def layout_of(
-    network: Network, group: Group, *, streamed: Collection[int] | None = None, alignment: int = 1
+    network: Network,
+    group: Group,
+    *,
+    streamed: Collection[int] | None = None,
+    alignment: int = 1,
+    accumulator: int | None = None,
 ) -> Layout:
     """Return the places of all buffers of a group that runs as a nest, in bytes of its scratch.
 
     `streamed` are the ids of the tensors that its run streams, by default all operands; the others lie whole
-    on chip. The group's `scratch_bytes` are not read. Raises `IllegalPlan` for a nest that is not legal.
+    on chip. Sums that are not complete take `accumulator` bytes, None: those of an element. The group's
+    `scratch_bytes` are not read. Raises `IllegalPlan` for a nest that is not legal.
     """
     try:
         ids = [network.operator_id[name] for name in group.operators]
-        return nested(network, group, ids, streamed, alignment).layout
+        return nested(network, group, ids, streamed, alignment, accumulator).layout
     except Broken as problem:
         raise problem.illegal() from None
 
 
 def nested(
-    network: Network, group: Group, ids: Sequence[int], streamed: Collection[int] | None, alignment: int
+    network: Network,
+    group: Group,
+    ids: Sequence[int],
+    streamed: Collection[int] | None,
+    alignment: int,
+    accumulator: int | None = None,
 ) -> Nested:
     """Derive the scratch and the crossing bytes of a group in a nest. Raises `Broken` if it is not legal."""
     nest = group.tiling
@@ -122,6 +140,7 @@ def nested(
     homes = homes_of(group.name, nest, axes, paths, leaving, whole)
     windows = windows_of(group.name, axes, paths, homes, leaving)
     sizes = Sizes(axes, homes, windows)
+    widths = Widths(group.name, axes, paths, homes, sizes, accumulator)
     crossing = dict.fromkeys(sorted(operands - whole), 0)
     weights, crosses = 0, [0] * len(homes)
     for n, home in enumerate(homes):
@@ -130,7 +149,7 @@ def nested(
         if buffer.maker is None:
             crosses[n] = moved
         elif buffer.tensor in leaving:  # partial sums come back, but for the first ones
-            crosses[n] = 2 * moved - once
+            crosses[n] = once + 2 * (moved - once) // buffer.element * widths.element[n]
         if buffer.tensor is None:
             weights += crosses[n]
         elif crosses[n]:
@@ -140,11 +159,12 @@ def nested(
     macs = sum(sizes.work(at, network.operators[cut.operator].work) for at, cut in enumerate(axes.operators))
     if macs >= MOST_BYTES:
         broken("group-unproved", f"group {group.name} makes an absurd number of indices again")
-    places, need, worst = _laid_out(paths, homes, sizes, crosses, alignment)
+    places, need, worst = _laid_out(paths, homes, sizes, widths, crosses, alignment)
     extent = max((place.offset + place.bytes for place in places), default=0)
     begun = tuple(tuple(sizes.entries(path.turns[:n]) for n in range(len(path.turns) + 1)) for path in paths)
-    layout = Layout(axes, places, need, extent, begun, tuple(windows.values()), macs)
-    parts = tuple(_part(axes, place) for place in worst)
+    beside = places[len(homes) :]
+    layout = Layout(axes, places[: len(homes)], need, extent, begun, tuple(windows.values()), macs, beside)
+    parts = tuple(_part(axes, place, sums=place in beside) for place in worst)
     return Nested(layout, parts, crossing, weights)
 
 
@@ -161,43 +181,62 @@ def _leaving(network: Network, inside: Collection[int]) -> frozenset[int]:
 
 
 def _laid_out(
-    paths: Sequence[Path], homes: Sequence[Home], sizes: Sizes, crosses: Sequence[int], alignment: int
+    paths: Sequence[Path],
+    homes: Sequence[Home],
+    sizes: Sizes,
+    widths: Widths,
+    crosses: Sequence[int],
+    alignment: int,
 ) -> tuple[tuple[Place, ...], int, list[Place]]:
-    """Return the places of all homes, the bytes at the worst moment, and the places that live then.
+    """Return the places of all homes and then of accumulators, the bytes at the worst moment, and the places
+    that live then.
 
     Places are packed first fit, the largest first, over the leaves at which they live.
     """
     ordered = [path.items for path in paths]  # as they run, which is their lexical order
     order = {path.at: path.items for path in paths}
-    spans, live = [], [0] * (len(paths) + 1)
-    held = [sizes.held(n) for n in range(len(homes))]
+    made: list[Place] = []
     for n, home in enumerate(homes):
-        deep = len(home.body)
-        size = up(prod(held[n]) * sizes.axes.buffers[home.buffer].element, alignment)
+        deep, width, held = len(home.body), widths.element[n], sizes.held(n)
         items = [order[at][: deep + 1] for at, _ in (*home.uses, *home.guests)]
         least, most = (min(items), max(items)) if home.ring is None else (home.body, home.body)
         first, last = bisect_left(ordered, least), bisect_left(ordered, _behind(most)) - 1
-        spans.append((-size, first, last, n))
-        live[first] += size
-        live[last + 1] -= size
+        ring = None if home.ring is None else sizes.windows[home.ring].side[n]
+        uses, size = (*home.uses, *home.guests), up(prod(held) * width, alignment)
+        made.append(
+            Place(
+                home.buffer, home.body, len(home.above), held, size, 0, first, last, uses, crosses[n], width,
+                ring,
+            )
+        )  # fmt: skip
+    for some in widths.accumulators:
+        first, last = bisect_left(ordered, some.items), bisect_left(ordered, _behind(some.items)) - 1
+        use = (some.maker, len(sizes.axes.operators[some.maker].uses) - 1)
+        body = some.items if len(some.items) == len(order[some.maker]) else some.items[:-1]
+        width = widths.wide(some.buffer) * (some.values or 1)
+        size = up(prod(some.sides) * width, alignment)
+        made.append(
+            Place(
+                some.buffer, body, some.deep, some.sides, size, 0, first, last, (use,), 0, width,
+                carried=some.values > 0,
+            )
+        )  # fmt: skip
+    live = [0] * (len(paths) + 1)
     places: dict[int, Place] = {}
     there: list[list[int]] = [[] for _ in paths]
-    for negative, first, last, n in sorted(spans):
+    for negative, first, last, n in sorted((-p.bytes, p.first, p.last, n) for n, p in enumerate(made)):
         size, at = -negative, 0
+        live[first] += size
+        live[last + 1] -= size
         others = {other for some in there[first : last + 1] for other in some}
         for low, end in sorted((places[o].offset, places[o].offset + places[o].bytes) for o in others):
             if at + size <= low:
                 break
             at = max(at, end)
-        home = homes[n]
-        uses = (*home.uses, *home.guests)
-        ring = None if home.ring is None else sizes.windows[home.ring].side[n]
-        places[n] = Place(
-            home.buffer, home.body, len(home.above), held[n], size, at, first, last, uses, crosses[n], ring
-        )  # fmt: skip
-        for some in there[first : last + 1]:
-            some.append(n)
-    found = tuple(places[n] for n in range(len(homes)))
+        places[n] = replace(made[n], offset=at)
+        for alive in there[first : last + 1]:
+            alive.append(n)
+    found = tuple(places[n] for n in range(len(made)))
     need = list(accumulate(live[:-1]))
     worst = [places[n] for n in sorted(there[need.index(max(need))])]
     return found, max(need), worst
@@ -208,8 +247,10 @@ def _behind(items: tuple[int, ...]) -> tuple[int, ...]:
     return (*items[:-1], items[-1] + 1)
 
 
-def _part(axes: GroupAxes, place: Place) -> Part:
+def _part(axes: GroupAxes, place: Place, *, sums: bool) -> Part:
     buffer = axes.buffers[place.buffer]
+    if sums:
+        return Part(f"{'state' if place.carried else 'sums'} of {buffer.name}", place.bytes)
     if buffer.tensor is not None:
         return Part(buffer.name, place.bytes, buffer.tensor)
     return Part(axes.operators[place.uses[0][0]].name, place.bytes, kept=place.bytes >= buffer.bytes)

@@ -12,6 +12,7 @@ RULES: dict[str, str] = {
     # header
     "bad-budget": "the budget is a whole number of bytes from 0 to 1 TiB",
     "bad-alignment": "the alignment is a whole number of bytes from 1 to 1 MiB",
+    "bad-accumulators": "a sum that is not complete takes from 1 to 8 bytes",
     "bad-rate": "every rate of the chip is a positive number below 10^18",
     "patches": "a tensor in patches has the channels, rows and columns that the geometry says",
     # names
@@ -96,6 +97,7 @@ RULES: dict[str, str] = {
     "nest-windows": "windows along a loop agree in strides and turns; no loop inside goes along it again",
     "nest-keep": "a body keeps, once, streamed operands or constants: around a use; what leaves, around all",
     "nest-over": "an output replaces, element by element, an operand made inside that nothing else reads",
+    "nest-carried": "no loop over a sum that carries a state stands around the home of the output",
     # the end, and the figures
     "operator-not-run": "at the end every operator has run",
     "output-not-stored": "at the end every output has a DRAM copy",

@@ -88,6 +88,7 @@ class Clock:
             weights_resident=weights_resident,
             pinned=[network.operator_id[name] for name in pinned],
             streamed=streamed,
+            accumulator=chip.accumulator_bytes,
         )
         self.state = tuple(state)
         self.compute = {unit.name: sum(map(self._operator, unit.operators)) for unit in self.units.values()}

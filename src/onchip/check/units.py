@@ -67,13 +67,15 @@ def units_of(
     pinned: Collection[int] = (),
     streamed: Mapping[str, Collection[str]] | None = None,
     maps: Maps | None = None,
+    accumulator: int | None = None,
 ) -> dict[str, Unit]:
     """Return every unit by name: the groups, and the operators outside groups.
 
     The weights of `pinned` operators are on chip throughout, so their runs fetch none and their scratch holds
     none. `streamed` gives, by group, the tensors that its run streams. A group in rings has a ring for each.
     The other operands of a group in tiles are whole; one that `streamed` lacks streams all operands. `maps`
-    are the maps of the network, if the caller has them. Raises `Broken` for a bad group.
+    are the maps of the network, if the caller has them. Sums of a nest that are not complete take
+    `accumulator` bytes (None: those of an element). Raises `Broken` for a bad group.
     """
     member: dict[int, str] = {}
     units: dict[str, Unit] = {}
@@ -83,7 +85,7 @@ def units_of(
             broken("group-name", f"{group.name} is declared already")
         ids = _members(network, group, member)
         stream = (streamed or {}).get(group.name)
-        units[group.name] = _group_unit(maps, group, ids, alignment, weights_resident, stream)
+        units[group.name] = _group_unit(maps, group, ids, alignment, weights_resident, stream, accumulator)
     for op in network.operators:
         if op.id not in member:
             reads, writes = tuple(bits(network.reads[op.id])), tuple(bits(network.writes[op.id]))
@@ -129,6 +131,7 @@ def _group_unit(
     alignment: int,
     weights_resident: bool,
     streamed: Collection[str] | None,
+    accumulator: int | None,
 ) -> Unit:
     network, inside = maps.network, mask(ids)
     _convex(network, group, inside)
@@ -165,7 +168,7 @@ def _group_unit(
         )
         need, crossing, parts, weights = boxes.need, boxes.crossing, boxes.parts, boxes.weights
     elif isinstance(group.tiling, Nest):
-        run = nested(network, group, ids, known if streamed is not None else None, alignment)
+        run = nested(network, group, ids, known if streamed is not None else None, alignment, accumulator)
         need, crossing, parts, weights = run.layout.extent, run.crossing, run.parts, run.weights
         nest = run.layout
     elif group.tiling is not None:

@@ -55,6 +55,9 @@ ELEMENTS = {"int8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "float32": 4}
 
 MAX_ALIGNMENT = 1 << 20
 
+MAX_ACCUMULATOR = 8
+"""The most bytes of a sum that is not complete."""
+
 RATES = tuple(keys_of(Rates))
 """The keys for time and energy that a plan carries along: positive numbers, all optional."""
 
@@ -76,6 +79,7 @@ class Chip:
 
     A chip with a `patch` stores feature maps in such patches. One with `partial_weights` computes that many
     output channels at a time. With `stages_strided`, a strided layer first copies its reads of the input.
+    Sums that are not complete take `accumulator_bytes` each, if that is more than an element.
 
     With several `memories` on chip (the first is preferred where rates do not decide) there is no
     `scratchpad_bytes`; a chip with one has it, and no `memories`.
@@ -97,6 +101,7 @@ class Chip:
     patch: PatchSize | None = None
     partial_weights: PartialWeights | None = None
     stages_strided: bool = False
+    accumulator_bytes: int | None = field(default=None, metadata=figure(most=MAX_ACCUMULATOR))
     memories: tuple[Memory, ...] = ()
 
     @property

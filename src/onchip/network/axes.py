@@ -75,7 +75,8 @@ class Cut:
 
     Along the axes `together` it is not cut, as every tile of its output would repeat the work of the others,
     or as its output cannot be cut so: another use of that cuts across them.
-    `reads` are its operands, `constants` its weights, `writes` its output.
+    `reads` are its operands, `constants` its weights, `writes` its output. A sum that is not complete carries
+    `carries` values for all elements along the axes `across` together.
     """
 
     operator: int
@@ -86,6 +87,8 @@ class Cut:
     reads: tuple[Use, ...]
     constants: tuple[Use, ...]
     writes: Use
+    carries: int = 0
+    across: frozenset[int] = frozenset()
 
     @property
     def sums(self) -> range:
@@ -152,10 +155,11 @@ def _elements(sides: Sequence[Side]) -> int:
 
 def _together(reach: Reach) -> frozenset[int]:
     """Return the axes of the output that must not be cut: no operand goes along them, and some operand is
-    read whole along a side for each of their elements, as the row of a norm or of a softmax is."""
+    read whole along a side for each of their elements, as the row of a norm or of a softmax is; or their
+    elements share what a sum carries."""
     along = {side.axis for sides in reach.reads for side in sides}
     again = any(side.axis < 0 and side.span > 1 and side.size > 1 for sides in reach.reads for side in sides)
-    return frozenset(a for a in range(len(reach.output)) if again and a not in along)
+    return frozenset(reach.across).union(a for a in range(len(reach.output)) if again and a not in along)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,10 +330,11 @@ class _Refinement:
         outputs = sum(len(pieces[at, axis]) for axis in range(len(reach.output)))
         together = {piece for axis in _together(reach) for piece in pieces[at, axis].values()}
         together |= {piece for piece in range(outputs) if sizes[piece] > 1 and piece not in uses[-1].axes}
+        across = frozenset(piece for axis in reach.across for piece in pieces[at, axis].values())
         reads = len(op.inputs)
         return Cut(
             op.id, op.name, tuple(sizes), outputs, frozenset(together),
-            tuple(uses[:reads]), tuple(uses[reads:-1]), uses[-1],
+            tuple(uses[:reads]), tuple(uses[reads:-1]), uses[-1], reach.carries, across,
         )  # fmt: skip
 
 

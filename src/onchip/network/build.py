@@ -11,6 +11,7 @@ from onchip.base.errors import ModelError
 from onchip.base.limits import VARIABLE, Limits, limits
 from onchip.base.units import MAX_BYTES
 from onchip.network.operators import (
+    MOST_CARRIED,
     MOST_SIDES,
     Geometry,
     Operator,
@@ -277,6 +278,15 @@ def _reach(reach: Reach, item: str, refuse: _Refuse) -> None:
         raise refuse(item, "has a reach with a size that is not positive or beyond 1 TiB")
     if any(not -1 <= s.axis < len(reach.extents) for s in sides):
         raise refuse(item, "has a reach along an axis that its output does not have")
+    across = set(reach.across)
+    if len(across) < len(reach.across) or not across <= set(range(len(reach.output))):
+        raise refuse(item, "has a reach whose sums share a state along what is no axis of its output")
+    if (
+        not 0 <= reach.carries <= MOST_CARRIED
+        or (reach.carries and not reach.sums)
+        or (across and not reach.carries)
+    ):
+        raise refuse(item, f"has a reach whose sums carry no state of 1 to {MOST_CARRIED} values")
     steps = (n for s in sides for n in (s.stride, s.span - 1, s.per - 1))
     if any(not 0 <= n <= MAX_BYTES for n in steps) or any(abs(s.before) > MAX_BYTES for s in sides):
         raise refuse(item, "has a reach with a step that is negative or beyond 1 TiB")

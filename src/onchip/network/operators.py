@@ -13,6 +13,7 @@ __all__ = [
     "ELEMENT_BYTES",
     "GATHERED",
     "KINDS",
+    "MOST_CARRIED",
     "MOST_SIDES",
     "Constant",
     "Geometry",
@@ -172,6 +173,9 @@ class Constant:
     sides: tuple[Side, ...] = ()
 
 
+MOST_CARRIED = 16
+"""The most values that a sum of parts carries."""
+
 MOST_SIDES = 32
 """The most sides of an operand, and axes of an output: the dimensions that array libraries support."""
 
@@ -184,12 +188,18 @@ class Reach:
     cut into sides in the order of its elements in memory, whatever its shape elsewhere. Every axis of the
     output goes along at most one side of an operand. `sums` are further axes, behind those of the output:
     every element of the output is a sum over them, up to functions of that element alone.
+
+    With `carries`, sums of parts are rescaled on the way, as the weighted sum behind a softmax can be: so
+    many values come with a sum that is not complete, the same for all elements along the axes `across` of the
+    output, and along these the output is not cut.
     """
 
     output: tuple[int, ...]
     reads: tuple[tuple[Side, ...], ...]
     weights: tuple[Constant, ...] = ()
     sums: tuple[int, ...] = ()
+    carries: int = 0
+    across: tuple[int, ...] = ()
 
     @property
     def extents(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from onchip.base.codec import leaves
 from onchip.base.errors import PlanFormatError
 from onchip.base.fields import LIMIT, members
-from onchip.machines.chip import MAX_ALIGNMENT, RATES, Memory
+from onchip.machines.chip import MAX_ACCUMULATOR, MAX_ALIGNMENT, RATES, Memory
 from onchip.plans.nest import Nest
 from onchip.plans.program import Group, Instruction, MemoryUse, Plan, PlanChip, Result, Section, Timed
 
@@ -43,6 +43,7 @@ def plan_chip(
     rates: Mapping[str, object],
     weight_scratchpad: int | None = None,
     memories: Iterable[Memory] = (),
+    accumulator: int | None = None,
     *,
     where: str,
 ) -> PlanChip:
@@ -54,6 +55,10 @@ def plan_chip(
         raise PlanFormatError(
             f"{alignment} is not from 1 to {MAX_ALIGNMENT:,}", where=where, item="alignment"
         )
+    if accumulator is not None and not 1 <= accumulator <= MAX_ACCUMULATOR:
+        raise PlanFormatError(
+            f"{accumulator} is not from 1 to {MAX_ACCUMULATOR}", where=where, item="accumulators"
+        )
     stated = {}
     for key, value in rates.items():
         if key not in RATES:
@@ -62,7 +67,12 @@ def plan_chip(
             raise PlanFormatError("is no positive number", where=where, item=key)
         stated[key] = float(value)
     return PlanChip(
-        name, alignment, weight_scratchpad_bytes=weight_scratchpad, memories=tuple(memories), **stated
+        name,
+        alignment,
+        weight_scratchpad_bytes=weight_scratchpad,
+        memories=tuple(memories),
+        accumulator_bytes=accumulator,
+        **stated,
     )
 
 
@@ -106,7 +116,11 @@ def _are_texts(found: Sequence[str]) -> bool:
 
 def _of_chip(chip: PlanChip) -> Iterator[_Part]:
     """Yield the parts of the chip; all of its floats are rates."""
-    names = {"alignment_bytes": "alignment", "weight_scratchpad_bytes": "weight scratchpad"}
+    names = {
+        "alignment_bytes": "alignment",
+        "weight_scratchpad_bytes": "weight scratchpad",
+        "accumulator_bytes": "accumulators",
+    }
     for m in members(PlanChip):
         if m.name != "memories":
             yield names.get(m.name, m.name), m.hint, (getattr(chip, m.name),)

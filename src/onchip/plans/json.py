@@ -120,6 +120,7 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
             {key: value for key in RATES if (value := getattr(chip, key)) is not None},
             chip.weight_scratchpad_bytes,
             chip.memories,
+            chip.accumulator_bytes,
             where=where,
         ),
         budget=wire.budget,

@@ -310,7 +310,8 @@ class PlanChip:
 
     With `weight_scratchpad_bytes` weights have a scratchpad of their own, which must hold those of a running
     operator and all pinned ones; the budget is then for tensors and workspaces alone. With `memories` there
-    are several instead of one scratchpad: every range names its memory, and the budget is their sum.
+    are several instead of one scratchpad: every range names its memory, and the budget is their sum. Sums
+    that are not complete take `accumulator_bytes` each in a nest, and no less than an element.
     """
 
     name: str
@@ -323,10 +324,15 @@ class PlanChip:
     scratchpad_picojoules_per_byte: float | None = None
     weight_scratchpad_bytes: int | None = None
     memories: tuple[Memory, ...] = ()
+    accumulator_bytes: int | None = None
 
     def round_up(self, size: int) -> int:
         """Return `size` bytes rounded up to the alignment."""
         return -(-size // self.alignment_bytes) * self.alignment_bytes
+
+    def accumulated(self, element: int) -> int:
+        """Return the bytes of a sum of elements that is not complete."""
+        return max(element, self.accumulator_bytes or 0)
 
 
 Status = Literal["optimal", "feasible"]

@@ -1,5 +1,7 @@
 """The line `reach OPERATOR output ... sums ... read ... weight NAME BYTES ...` of a plan, written and read.
 
+Behind `sums` may stand `carries VALUES AXIS ...`: what sums of parts carry, and the axes that share it.
+
 A side is one word, `SIZE,AXIS,STRIDE,BEFORE,SPAN,PER`: `512` alone for all of it, `10,1` where it goes along
 an axis index by index. Omitted numbers are those of the shorter form. Here is only the form of the line; what
 a reach means stands in network/operators.py (`Reach`, `Side`).
@@ -15,13 +17,15 @@ from onchip.plans.text_words import Word, word
 
 __all__ = ["reach_of", "reach_text"]
 
-_MARKS = ("output", "sums", "read", "weight")
+_MARKS = ("output", "sums", "carries", "read", "weight")
 
 
 def reach_text(operator: str, reach: Reach) -> str:
     """Return the line; names are quoted where necessary."""
     line = f"reach {word(operator)} output{''.join(f' {n}' for n in reach.output)}"
     line += f" sums{''.join(f' {n}' for n in reach.sums)}" if reach.sums else ""
+    across = "".join(f" {axis}" for axis in reach.across)
+    line += f" carries {reach.carries}{across}" if reach.carries or across else ""
     line += "".join(f" read{_sides(sides)}" for sides in reach.reads)
     return line + "".join(f" weight {word(c.name, _MARKS)} {c.bytes}{_sides(c.sides)}" for c in reach.weights)
 
@@ -51,12 +55,14 @@ def reach_of(words: Sequence[Word]) -> Reach:
         sides = [_read(text) for text, _ in rest]
         if not mark or None in sides:
             raise ValueError(
-                "a reach is `output`, `sums`, `read` and `weight`, each with sides like 512 or 10,1"
+                "a reach is `output`, `sums`, `carries`, `read`, `weight`, each with sides like 512 or 10,1"
             )
         found = tuple(side for side in sides if side is not None)
-        if mark in ("output", "sums"):
+        if mark in ("output", "sums", "carries"):
             if mark in plain or any(side != Side(side.size, span=side.size) for side in found):
-                raise ValueError("a reach has one output, and sums over one list of axes, of plain sizes")
+                raise ValueError(
+                    "a reach has one output, sums over one list of axes, and carries once, of plain numbers"
+                )
             plain[mark] = tuple(side.size for side in found)
         elif mark == "read":
             reads.append(found)
@@ -64,7 +70,10 @@ def reach_of(words: Sequence[Word]) -> Reach:
             weights.append(Constant(name, int(size), found))
     if "output" not in plain:
         raise ValueError("a reach has one output, of plain sizes")
-    return Reach(plain["output"], tuple(reads), tuple(weights), plain.get("sums", ()))
+    if "carries" in plain and not plain["carries"]:
+        raise ValueError("behind `carries` stands a number of values")
+    carries, *across = plain.get("carries", (0,))
+    return Reach(plain["output"], tuple(reads), tuple(weights), plain.get("sums", ()), carries, tuple(across))
 
 
 def _parts(words: Sequence[Word]) -> list[tuple[str, list[Word]]]:

@@ -145,8 +145,9 @@ class _Reader:
             facts.texts["chip"],
             facts.numbers["alignment"],
             facts.rates,
-            facts.numbers.get("weight scratchpad"),
+            facts.numbers.get("weights of the chip"),
             facts.memories,
+            facts.numbers.get("accumulators of the chip"),
             where=self.where,
         )
         try:
@@ -187,6 +188,10 @@ class _Reader:
         return Result(status, seconds=seconds, **given)
 
 
+_OF_CHIP = ((), ("weights",), ("accumulators",), ("weights", "accumulators"))
+"""The figures, in bytes, that may stand behind a chip's alignment."""
+
+
 # -- facts -----------------------------------------------------------------------------------------------
 
 
@@ -202,11 +207,11 @@ def _fact(facts: _Facts, words: list[Word]) -> None:
             _once(facts.texts, key, text)
         case ["budget", size]:
             _once(facts.numbers, "budget", integer(size))
-        case ["chip", name, alignment] | ["chip", name, alignment, "weights", _]:
+        case ["chip", name, alignment, *more] if tuple(more[::2]) in _OF_CHIP and len(more) % 2 == 0:
             _once(facts.texts, "chip", name)
             _once(facts.numbers, "alignment", integer(alignment))
-            if len(words) == 5:
-                _once(facts.numbers, "weight scratchpad", integer(words[4][0]))
+            for key, value in zip(more[::2], more[1::2], strict=True):
+                _once(facts.numbers, f"{key} of the chip", integer(value))
         case ["memory", name, size, *_]:
             facts.memories.append(_memory(name, integer(size), words[3:]))
         case ["rate", key, _]:

@@ -141,8 +141,9 @@ def _tiling(tiling: Tiling | Blocks | Boxes | Rings | Nest | None) -> str:
 
 def _chip(chip: PlanChip) -> str:
     line = f"chip {word(chip.name)} {chip.alignment_bytes}"
-    separate = chip.weight_scratchpad_bytes
-    return line if separate is None else f"{line} weights {separate}"
+    separate, wide = chip.weight_scratchpad_bytes, chip.accumulator_bytes
+    line += "" if separate is None else f" weights {separate}"
+    return line if wide is None else f"{line} accumulators {wide}"
 
 
 def _memory(memory: Memory) -> str:

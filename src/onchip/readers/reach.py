@@ -83,11 +83,14 @@ class Walk:
         self.tables: Needs = {}
         self.sums: list[int] = []
         self.rounded = False
+        self.nodes: Sequence[Node] = ()
+        self.carries, self.across = 0, tuple[int, ...]()
 
     def reach(
         self, nodes: Sequence[int], inputs: Sequence[str], output: str, weights: dict[str, int]
     ) -> Reach:
         self.needs[output] = tuple(Side(n, i) for i, n in enumerate(self.axes))
+        self.nodes = [self.graph.nodes[index] for index in nodes]
         for index in sorted(nodes, reverse=True):
             spend()
             self.back(self.graph.nodes[index], stop=inputs)
@@ -112,6 +115,8 @@ class Walk:
             tuple(self.settled(self.needs[name]) for name in inputs),
             tuple(Constant(name, size, self.stored(name, size)) for name, size in weights.items()),
             tuple(self.sums),
+            self.carries,
+            self.across,
         )
 
     def settled(self, need: Need) -> Need:
@@ -218,6 +223,26 @@ class Walk:
         ):
             return (everything(size),)
         self.sums += self.parts if prod(self.parts) == size and self.parts else [size]
+        return tuple(Side(n, len(self.axes) + i) for i, n in enumerate(self.sums))
+
+    def rescaled(self, node: Node, dims: Sequence[Need], size: int, shared: Need) -> Need:
+        """Return a dimension that a node's result is summed over with the weights of a softmax along it, as
+        an axis of its own if possible: the highest score and the sum of weights so far come with a part.
+
+        Beside the node the operator may only reorder elements, as its parts are computed by themselves.
+        """
+        made = sorted((side for side in flat(dims) if side.size > 1), key=lambda side: side.axis)
+        others = {other.op for other in self.nodes if other is not node}
+        if (
+            size == 1
+            or self.sums
+            or self.rounded
+            or not others <= {*SAME_ORDER, "Constant", "Transpose"}
+            or made != [Side(n, i) for i, n in enumerate(self.axes) if n > 1]
+        ):
+            return (everything(size),)
+        self.sums += self.parts if prod(self.parts) == size and self.parts else [size]
+        self.carries, self.across = 2, tuple(side.axis for side in shared if side.size > 1)
         return tuple(Side(n, len(self.axes) + i) for i, n in enumerate(self.sums))
 
     def all_of(self, name: str) -> Need:

@@ -59,6 +59,10 @@ class Walk(Protocol):
     def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
         """Return a dimension of `size` that the node's result is summed over."""
 
+    def rescaled(self, node: Node, dims: Sequence[Need], size: int, shared: Need) -> Need:
+        """Return a dimension of `size` that the node's result is summed over, weighed by a softmax along it;
+        the dimensions `shared` of the result have their weights in common."""
+
 
 Rule = Callable[[Walk, Node, int, tuple[Need, ...]], Needs]
 """(walk, node, position of the result, needs of its dimensions) -> needs by input."""
@@ -351,15 +355,25 @@ def _attention(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) ->
     if position or names[4] or names[5]:
         raise NoRule
     heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
-    return attention_needs(walk, node, (query, key, value, mask), heads, dims)
+    cap = node.attribute("softcap")
+    plain = not node.integer("is_causal", 0) and (cap is None or not cap.f)
+    plain &= node.attribute("softmax_precision") is None
+    return attention_needs(walk, node, (query, key, value, mask), heads, dims, online=plain)
 
 
 def attention_needs(
-    walk: Walk, node: Node, names: tuple[str, str, str, str], stated: tuple[int, int], dims: Sequence[Need]
+    walk: Walk,
+    node: Node,
+    names: tuple[str, str, str, str],
+    stated: tuple[int, int],
+    dims: Sequence[Need],
+    *,
+    online: bool = False,
 ) -> Needs:
     """Return the needs of an attention of queries, keys, values and a mask (or "").
 
-    `stated` are the heads of queries and of keys where rows hold the features of all heads.
+    `stated` are the heads of queries and of keys where rows hold the features of all heads. If it may be
+    `online`, keys and values may come in parts.
     """
     query, key, value, mask = names
     if len({query, key, value}) < 3:
@@ -378,14 +392,16 @@ def attention_needs(
         cut = [(n, s, h, f) for n, h, s, f in shapes]
         heads = [h for _, _, h, _ in cut]
     shared = moved(head, heads[1], per=heads[0] // heads[1])
+    columns: Need = (everything(cut[1][1]),)
+    if online and heads[0] == heads[1]:
+        columns = walk.rescaled(node, dims, cut[1][1], feature)
     found: Needs = {}
     for name, (_, size, _, width) in zip((query, key, value), cut, strict=True):
-        rows = row if name == query else (everything(size),)
+        rows = row if name == query else columns if size == cut[1][1] else (everything(size),)
         of = head if name == query else shared
         last = feature if name == value else (everything(width),)
         found[name] = flat([image, rows, of, last] if len(made) == 3 else [image, of, rows, last])
     if mask:
-        columns = (everything(cut[1][1]),)
         shape = (made[0], heads[0], cut[0][1], cut[1][1])
         add(found, mask, flat(broadcast(walk.shape(mask), shape, [image, head, row, columns])))
     return found

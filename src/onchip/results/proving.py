@@ -163,7 +163,7 @@ def _stranger(figure: str, least: int, has: int) -> str:
 def _same_chip(plan: Plan, chip: Chip) -> None:
     """Raise `UsageError` for a figure of a chip's file that is not the one that the plan records."""
     here, there = plan.chip, plan_chip_of(chip)
-    keys = ("name", "alignment_bytes", *RATES)
+    keys = ("name", "alignment_bytes", "accumulator_bytes", *RATES)
     pairs: list[tuple[str, object, object]] = [(key, getattr(here, key), getattr(there, key)) for key in keys]
     if plan.options.get("weights") == "resident" or here.weight_scratchpad_bytes is not None:
         pairs.append(("weight_scratchpad_bytes", here.weight_scratchpad_bytes, chip.weight_scratchpad_bytes))
@@ -192,6 +192,7 @@ def _chip(plan: Plan) -> Chip:
     return replace(
         named,
         alignment_bytes=plan.chip.alignment_bytes,
+        accumulator_bytes=plan.chip.accumulator_bytes,
         rates=Rates(**{key: getattr(plan.chip, key) for key in RATES}),
         weight_scratchpad_bytes=plan.chip.weight_scratchpad_bytes,
         memories=plan.chip.memories,

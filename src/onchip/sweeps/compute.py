@@ -116,7 +116,8 @@ def _bytes(task: Task, network: Network, chip: Chip) -> int:
 
     def named(name: str) -> int:
         how = ("weights", "order", "in_place", "memory_limit", "time_limit")
-        asked = (task.network, name, str(chip.alignment_bytes), *(str(getattr(options, key)) for key in how))
+        figures = (str(chip.alignment_bytes), str(chip.accumulator_bytes))
+        asked = (task.network, name, *figures, *(str(getattr(options, key)) for key in how))
         if name == "chip":
             return resolve_budget(network, chip, None, options)
         if asked not in _named:

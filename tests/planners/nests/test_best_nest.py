@@ -14,7 +14,7 @@ from onchip.check.nest_homes import homes_of
 from onchip.check.nest_sizes import Sizes
 from onchip.check.nest_tree import paths_of
 from onchip.planners.nests import MANY, NestRules, NestSearch, best_nest, group_key, scratch_of, widened
-from onchip.plans.nest import Nest, leaves
+from onchip.plans.nest import Leaf, Loop, Nest, leaves
 from oracles.nest_family import arranged, classes_of, nest_of
 
 EXAMPLE = group_of(
@@ -82,7 +82,33 @@ def family(case: NestCase, spine: int) -> Iterator[Nest]:
                         for d in range(loops + 1)
                     ]
                     for tiles in product(*(range(1, n) for n in sizes)):
-                        yield nest_of(case.group, skeleton, chosen, tiles, keep)
+                        yield from sliced(case, nest_of(case.group, skeleton, chosen, tiles, keep))
+
+
+def sliced(case: NestCase, nest: Nest) -> Iterator[Nest]:
+    """The nest with every order of slices of the operators whose sums may be wider than elements: of some
+    axes, as a slice along a sum has its price."""
+    ways = []
+    for _, leaf in leaves(nest.body):
+        op = next(op for op in case.group.operators if op.name == leaf.operator)
+        free = [a for a in range(len(op.axes)) if a not in op.together and op.axes[a] > 1]
+        orders = [(), *(o for n in range(len(free)) for o in permutations(free, n + 1))]
+        ways.append(
+            [(leaf, tuple((a, 1) for a in o)) for o in (orders if case.costs(op.writes.buffer) else [()])]
+        )
+    for chosen in product(*ways):
+        yield replace(nest, body=_with_slices(nest.body, {leaf.operator: s for leaf, s in chosen}))
+
+
+def _with_slices(
+    body: tuple[Loop | Leaf, ...], slices: dict[str, tuple[tuple[int, int], ...]]
+) -> tuple[Loop | Leaf, ...]:
+    return tuple(
+        replace(item, slices=slices[item.operator])
+        if isinstance(item, Leaf)
+        else replace(item, body=_with_slices(item.body, slices))
+        for item in body
+    )
 
 
 def staircase(case: NestCase, spine: int, most: int) -> dict[int, int] | None:
@@ -94,6 +120,8 @@ def staircase(case: NestCase, spine: int, most: int) -> dict[int, int] | None:
         if not legal(case, nest):
             continue
         walk = Walk(case, nest, any_order=True)
+        if not walk.stateless:
+            continue
         found[walk.scratch] = min(walk.bytes, found.get(walk.scratch, walk.bytes))
     return found
 
@@ -103,6 +131,7 @@ def agree(case: NestCase, spine: int, stairs: dict[int, int], rules: NestRules) 
         case.group,
         case.leaving,
         alignment=case.alignment,
+        accumulator=case.accumulator,
         rules=rules,
         spine=spine,
         passes=0,
@@ -116,6 +145,7 @@ def agree(case: NestCase, spine: int, stairs: dict[int, int], rules: NestRules) 
         if found is not None:
             walk = Walk(case, found.nest)
             assert legal(case, found.nest)
+            assert walk.stateless
             assert (walk.bytes, walk.scratch) == (found.bytes, found.scratch)
             assert found.scratch <= room
 
@@ -151,8 +181,17 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
     for seed in range(8):
         rng = Random(f"{rule}{seed}")
         case = random_nest_case(rng, rng.choice((1, 2, 3)), (2, 3))
-        quick = NestSearch(case.group, case.leaving, alignment=case.alignment, spine=2)
-        plain = NestSearch(case.group, case.leaving, alignment=case.alignment, spine=2, rules=without)
+        quick = NestSearch(
+            case.group, case.leaving, alignment=case.alignment, accumulator=case.accumulator, spine=2
+        )
+        plain = NestSearch(
+            case.group,
+            case.leaving,
+            alignment=case.alignment,
+            accumulator=case.accumulator,
+            spine=2,
+            rules=without,
+        )
         for room in (3, 5, 8, 12, 17, 30, 60):
             one, other = quick.best(case.whole, room), plain.best(case.whole, room)
             assert (one and one.bytes) == (other and other.bytes), (seed, room)
@@ -162,7 +201,7 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
 def test_more_room_never_costs_bytes(seed: int) -> None:
     rng = Random(f"room{seed}")
     case = random_nest_case(rng, rng.choice((3, 4, 5)), (2, 3, 4, 6))
-    search = NestSearch(case.group, case.leaving, alignment=case.alignment)
+    search = NestSearch(case.group, case.leaving, alignment=case.alignment, accumulator=case.accumulator)
     before = None
     for room in range(2, 160, 6):
         found = search.best(case.whole, room)
@@ -175,8 +214,9 @@ def test_more_room_never_costs_bytes(seed: int) -> None:
         assert (walk.bytes, walk.scratch) == (found.bytes, found.scratch)
         assert found.scratch <= room
         assert before is None or found.bytes <= before
-        assert scratch_of(case.group, case.leaving, case.whole, found.nest, case.alignment) == walk.scratch
-        wide = widened(case.group, case.leaving, case.whole, found.nest, room, alignment=case.alignment)
+        given = (case.group, case.leaving, case.whole, found.nest)
+        assert scratch_of(*given, case.alignment, case.accumulator) == walk.scratch
+        wide = widened(*given, room, alignment=case.alignment, accumulator=case.accumulator)
         walk = Walk(case, wide)
         assert walk.bytes == found.bytes
         assert found.scratch <= walk.scratch <= room
@@ -280,8 +320,9 @@ def test_more_passes_are_never_worse_and_long_ones_among_them(seed: int) -> None
         least: int | None = None
         for passes, long_passes in ((0, False), (1, True), (1, False), (MANY, False)):
             search = NestSearch(
-                case.group, case.leaving, alignment=case.alignment, passes=passes, long_passes=long_passes
-            )
+                case.group, case.leaving, alignment=case.alignment, passes=passes, long_passes=long_passes,
+                accumulator=case.accumulator,
+            )  # fmt: skip
             found = search.best(case.whole, room)
             assert least is None or (found is not None and found.bytes <= least)
             least = found and found.bytes

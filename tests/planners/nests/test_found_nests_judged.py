@@ -26,11 +26,13 @@ def test_the_best_nest_moves_and_holds_what_the_law_says(seed: int) -> None:
     out = [n for n, b in buffers if b.maker is not None and b.tensor in leaving]
     there = [n for n, b in buffers if b.tensor in whole]
     room = random.randint(1, max(2, sum(b.bytes for b in axes.buffers)))
-    found = best_nest(axes, out, there, room, alignment=alignment)
+    wide = random.choice((None, None, 2, 3, 4))
+    found = best_nest(axes, out, there, room, alignment=alignment, accumulator=wide)
     if found is None:
         return
     ids = [cut.operator for cut in axes.operators]
-    for nest in (found.nest, widened(axes, out, there, found.nest, room, alignment=alignment)):
-        law = nested(network, group_of(network, nest), ids, operands - whole, alignment)
+    larger = widened(axes, out, there, found.nest, room, alignment=alignment, accumulator=wide)
+    for nest in (found.nest, larger):
+        law = nested(network, group_of(network, nest), ids, operands - whole, alignment, wide)
         assert sum(law.crossing.values()) + law.weights == found.bytes
         assert law.layout.need == found.scratch if nest is found.nest else law.layout.need <= room

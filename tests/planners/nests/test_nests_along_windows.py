@@ -62,17 +62,21 @@ def agrees_with_the_law(seed: int, rooms: int) -> None:
     there, alignment = [n for n, b in enumerate(axes.buffers) if b.tensor in whole], random.choice((1, 1, 4))
     total = sum(b.bytes for b in axes.buffers)
     for room in (random.randint(1, total) for _ in range(rooms)):
-        found = best_nest(axes, out, there, room, alignment=alignment, windows=random.choice((1, 2)))
+        sums = random.choice((None, None, 3, 4))
+        found = best_nest(
+            axes, out, there, room, alignment=alignment, windows=random.choice((1, 2)), accumulator=sums
+        )
         if found is None:
             continue
-        law = judged(network, found.nest, operands - whole, alignment)
+        law = judged(network, found.nest, operands - whole, alignment, sums)
         assert sum(law.crossing.values()) + law.weights == found.bytes, (seed, room)
         assert law.layout.need == found.scratch <= room, (seed, room)
         wide = judged(
             network,
-            widened(axes, out, there, found.nest, room, alignment=alignment),
+            widened(axes, out, there, found.nest, room, alignment=alignment, accumulator=sums),
             operands - whole,
             alignment,
+            sums,
         )
         assert wide.layout.need <= room, (seed, room)
         assert wide.crossing == law.crossing, (seed, room)
@@ -126,8 +130,10 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
         random = Random(f"{rule}{seed}")
         network, out, _ = drawn(random, 3, 5)
         axes, _, _ = operands_of(network)
+        wide = random.choice((None, 4))
         quick, plain = (
-            NestSearch(axes, out, spine=2, rules=rules, windows=2) for rules in (NestRules(), without)
+            NestSearch(axes, out, spine=2, rules=rules, windows=2, accumulator=wide)
+            for rules in (NestRules(), without)
         )
         for room in (3, 5, 8, 12, 17, 30, 60):
             one, other = quick.best((), room), plain.best((), room)

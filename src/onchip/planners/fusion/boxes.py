@@ -94,6 +94,7 @@ class _Task:
     alignment: int
     maps_budget: int
     weights_budget: int
+    whole: int = 0  # sums at the end that are not cut, as they would carry a state from box to box
 
 
 def box_ways(network: Network, op: Operator, alignment: int, maps_budget: int, weights_budget: int) -> Ways:
@@ -207,6 +208,7 @@ def _task(
         alignment,
         maps_budget,
         weights_budget,
+        len(reach.sums) if reach.carries else 0,
     )
 
 
@@ -216,6 +218,9 @@ def _stairs(task: _Task) -> Ways:
     orders, complete = _orders(task)
     every = []
     for axis, n in enumerate(task.extents):
+        if axis >= len(task.extents) - task.whole:
+            every.append([n])
+            continue
         sides = {side for part in task.parts for side in part.sides if side.axis == axis}
         along, all_along = sizes_along(n, sides)
         every.append(along)

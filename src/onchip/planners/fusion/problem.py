@@ -70,7 +70,8 @@ class FusionProblem:
     """The arrays of a fusion problem: `maps` by tensor id (None: unknown), `operators` by operator id.
 
     `batch` is N, `budget` the scratchpad in bytes (B), `channel_tile` T_c, `least_rows` T_h. In a buffer with
-    parts, feature maps take at most `maps_budget` bytes and weights `weights_budget`.
+    parts, feature maps take at most `maps_budget` bytes and weights `weights_budget`. In nests a sum that is
+    not complete takes `accumulator` bytes.
     """
 
     network: Network
@@ -84,6 +85,7 @@ class FusionProblem:
     operators: tuple[FusedOperator, ...]
     maps_budget: int = MAX_BYTES
     weights_budget: int = MAX_BYTES
+    accumulator: int | None = None
 
     @classmethod
     def of(cls, network: Network, chip: Chip, options: FusionOptions, budget: int) -> FusionProblem:
@@ -119,6 +121,7 @@ class FusionProblem:
             tuple(maps.of(t.id) if network.root[t.id] == t.id else None for t in network.tensors),
             tuple(operators),
             *_parts(chip),
+            accumulator=chip.accumulator_bytes,
         )
 
     def round_up(self, size: int) -> int:

@@ -96,7 +96,13 @@ class Nests:
         nest, within = way.candidate, room
         for _ in range(MOST_TRIES):
             tree = widened(
-                way.axes, nest.leaving, way.whole, way.nest, within, alignment=self.problem.alignment
+                way.axes,
+                nest.leaving,
+                way.whole,
+                way.nest,
+                within,
+                alignment=self.problem.alignment,
+                accumulator=self.problem.accumulator,
             )
             found = self._with_figures(replace(way, nest=tree))
             if found.dram_bytes != way.dram_bytes:
@@ -130,7 +136,14 @@ class Nests:
         problem, members = self.problem, way.candidate.members
         whole = {way.axes.buffers[i].tensor for i in way.whole}
         streamed = [t for t in bits(problem.external(members) | problem.escaping(members)) if t not in whole]
-        law = nested(problem.network, way.group("nest"), way.candidate.operators, streamed, problem.alignment)
+        law = nested(
+            problem.network,
+            way.group("nest"),
+            way.candidate.operators,
+            streamed,
+            problem.alignment,
+            problem.accumulator,
+        )
         return replace(way, crossing=law.crossing, weight_bytes=law.weights, scratch_bytes=law.layout.extent)
 
 
@@ -148,6 +161,7 @@ def _search(problem: FusionProblem, axes: GroupAxes, leaving: tuple[int, ...], p
         passes=passes,
         long_passes=True,
         windows=WINDOWS,
+        accumulator=problem.accumulator,
     )
 
 

@@ -61,7 +61,8 @@ class NestSearch:
     loops around one another with free tiles. Up to `passes` times neighbouring operators may share loops of
     tile 1, with `long_passes` only all of them that could; with `pairs`, one loop may go along axes of equal
     size that no tensor links, of operators that share a buffer; with `in_place`, an output lies over an
-    operand that dies where both have one home. Windows slide along at most `windows` loops of the spine.
+    operand that dies where both have one home. Windows slide along at most `windows` loops of the spine. A
+    sum that is not complete takes `accumulator` bytes, and no less than an element; None: as an element.
     Raises `ValueError` for more than 64 operators, buffers or axes.
     """
 
@@ -78,6 +79,7 @@ class NestSearch:
         pairs: bool = True,
         in_place: bool = True,
         windows: int = 1,
+        accumulator: int | None = None,
     ) -> None:
         self._group = group
         self._problem = _core.NestProblem(
@@ -88,6 +90,8 @@ class NestSearch:
                     together=sorted(op.together),
                     reads=[_use(use) for use in (*op.reads, *op.constants)],
                     writes=_use(op.writes),
+                    carries=op.carries,
+                    across=sorted(op.across),
                 )
                 for op in group.operators
             ],
@@ -97,6 +101,7 @@ class NestSearch:
                     element=b.element,
                     maker=-1 if b.maker is None else b.maker,
                     leaves=i in leaving,
+                    accumulated=max(b.element, accumulator or 0),
                 )
                 for i, b in enumerate(group.buffers)
             ],
@@ -184,12 +189,14 @@ def best_nest(
     pairs: bool = True,
     in_place: bool = True,
     windows: int = 1,
+    accumulator: int | None = None,
     limits: Limits = NO_LIMITS,
 ) -> NestFound | None:
     """Return the nest of a group with the fewest bytes that cross whose scratch fits in `room` bytes.
 
     `leaving` are the buffers made here that must reach DRAM, `whole` those that lie on chip whole; both by
-    index into `group.buffers`. Every buffer takes a multiple of `alignment` bytes. None if there is no such
+    index into `group.buffers`. Every buffer takes a multiple of `alignment` bytes, a sum that is not complete
+    `accumulator` bytes. None if there is no such
     nest, or none below `below` bytes. Raises `ValueError` as `NestSearch` does.
     """
     search = NestSearch(
@@ -203,6 +210,7 @@ def best_nest(
         pairs=pairs,
         in_place=in_place,
         windows=windows,
+        accumulator=accumulator,
     )
     return search.best(whole, room, below=below, limits=limits)
 
@@ -216,7 +224,8 @@ def group_key(group: GroupAxes, leaving: Collection[int], whole: Collection[int]
     operators = []
     for op in group.operators:
         uses = " ".join(f"{use.buffer}{use.axes}{_windows(use)}" for use in op.uses)
-        operators.append(f"{op.axes}/{op.outputs}/{sorted(op.together)}:{uses}")
+        carried = f"~{op.carries}{sorted(op.across)}" if op.carries else ""
+        operators.append(f"{op.axes}/{op.outputs}/{sorted(op.together)}{carried}:{uses}")
     return "\n".join((*operators, *buffers))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from onchip.network.axes import ALL, GroupAxes, Use
+from onchip.planners.nests.sums import Above, PartialSums
 from onchip.plans.nest import Leaf, Loop, Nest, leaves
 
 __all__ = ["scratch_of", "widened"]
@@ -20,6 +21,7 @@ def widened(
     room: int,
     *,
     alignment: int = 1,
+    accumulator: int | None = None,
 ) -> Nest:
     """Return the nest with larger tiles, as far as its scratch fits in `room` bytes.
 
@@ -29,7 +31,7 @@ def widened(
     """
     if any(window is not None for op in group.operators for use in op.uses for window in use.slides):
         return nest
-    wide = _Wide(group, leaving, whole, nest, room, alignment)
+    wide = _Wide(group, leaving, whole, nest, room, alignment, accumulator)
     for step in (wide.double, wide.fill):
         while sum(map(step, wide.places())):
             pass
@@ -37,10 +39,15 @@ def widened(
 
 
 def scratch_of(
-    group: GroupAxes, leaving: Collection[int], whole: Collection[int], nest: Nest, alignment: int = 1
+    group: GroupAxes,
+    leaving: Collection[int],
+    whole: Collection[int],
+    nest: Nest,
+    alignment: int = 1,
+    accumulator: int | None = None,
 ) -> int:
     """Return the bytes of scratch that a nest needs: of its first turns, which hold most."""
-    return _Scratch(group, leaving, whole, alignment).of(nest)
+    return _Scratch(group, leaving, whole, alignment, accumulator).of(nest)
 
 
 Place = tuple[int, ...]
@@ -58,9 +65,10 @@ class _Wide:
         nest: Nest,
         room: int,
         alignment: int,
+        accumulator: int | None,
     ) -> None:
         self.nest, self.room = nest, room
-        self.scratch = _Scratch(group, leaving, whole, alignment)
+        self.scratch = _Scratch(group, leaving, whole, alignment, accumulator)
         self.sizes = {op.name: op.axes for op in group.operators}
 
     def places(self) -> list[Place]:
@@ -127,17 +135,19 @@ def _with(items: tuple[Loop | Leaf, ...], place: Place, tile: int) -> tuple[Loop
     return (*items[:at], new, *items[at + 1 :])
 
 
-Above = tuple[tuple[Mapping[int, int], int], ...]
-"""The loops above a body, outermost first: the axis by operator, and the tile."""
-
-
 class _Scratch:
     """The scratch of nests of one group, by the sizes of first tiles."""
 
     def __init__(
-        self, group: GroupAxes, leaving: Collection[int], whole: Collection[int], alignment: int
+        self,
+        group: GroupAxes,
+        leaving: Collection[int],
+        whole: Collection[int],
+        alignment: int,
+        accumulator: int | None,
     ) -> None:
-        self.group, self.alignment = group, alignment
+        self.group, self.alignment, self.whole = group, alignment, whole
+        self.sums = PartialSums(group, accumulator)
         self.place = {op.name: i for i, op in enumerate(group.operators)}
         self.uses: dict[int, list[tuple[int, Use]]] = {}
         for at, op in enumerate(group.operators):
@@ -152,13 +162,15 @@ class _Scratch:
 
     def of(self, nest: Nest) -> int:
         self.place_guests(nest)
+        self.sums.follow(nest)
+        self.homed = dict.fromkeys(self.whole, 0)
         return self.body(nest.body, nest.keep, (), frozenset())
 
     def place_guests(self, nest: Nest) -> None:
         """Find what lies in the place of an output, and for how long that is taken then."""
         self.also: dict[int, list[tuple[int, Use]]] = {}
         self.gone: set[int] = set()
-        host: dict[int, int] = {}
+        self.host = host = dict[int, int]()
         for _, leaf in reversed(list(leaves(nest.body))):
             if leaf.over is None:
                 continue
@@ -168,15 +180,44 @@ class _Scratch:
             self.also.setdefault(host[operand], []).extend(self.uses[operand])
             self.gone.add(operand)
 
-    def tile(self, buffer: int, uses: Sequence[tuple[int, Use]], above: Above) -> int:
-        """The bytes of the part that the loops above leave: a side is cut if all uses cut it alike."""
-        b = self.group.buffers[buffer]
-        sides = list(b.sides)
+    def tile(self, buffer: int, uses: Sequence[tuple[int, Use]], above: Above, *, wide: bool = False) -> int:
+        """The bytes of the part that the loops above leave."""
+        width = self.sums.wide(buffer) if wide else self.group.buffers[buffer].element
+        return self.rounded(prod(self.sides(buffer, uses, above)) * width)
+
+    def rounded(self, size: int) -> int:
+        return -(-size // self.alignment) * self.alignment
+
+    def sides(self, buffer: int, uses: Sequence[tuple[int, Use]], above: Above) -> list[int]:
+        """The sizes of the part that the loops above leave: a side is cut if all uses cut it alike."""
+        sides = list(self.group.buffers[buffer].sides)
         for s in range(len(sides)):
             for over, tile in above:
                 if all(use.axes[s] != ALL and over.get(at) == use.axes[s] for at, use in uses):
                     sides[s] = min(sides[s], tile)
-        return -(-prod(sides) * b.element // self.alignment) * self.alignment
+        return sides
+
+    def wide(self, buffer: int, deep: int) -> bool:
+        """True if a buffer inside so many loops is as wide as its sums."""
+        return self.sums.all_of(buffer, deep)
+
+    def accumulators(self, at: int, deep: int, above: Above) -> int:
+        """The bytes beside an operator's output that live as long as loop number `deep` around it: its
+        accumulators, and what its sums carry."""
+        op = self.group.operators[at]
+        use, total = op.writes, 0
+        place = self.host.get(use.buffer, use.buffer)
+        if place not in self.homed or self.sums.first(use.buffer) != deep:
+            return 0
+        if self.sums.widens(use.buffer) and (
+            place in self.whole or not self.wide(use.buffer, self.homed[place])
+        ):
+            total = self.tile(use.buffer, [(at, use)], above, wide=True)
+        if op.carries:
+            sides = self.sides(use.buffer, [(at, use)], above)
+            rows = prod(n for n, axis in zip(sides, use.axes, strict=True) if axis not in op.across)
+            total += self.rounded(rows * op.carries * self.sums.wide(use.buffer))
+        return total
 
     def body(
         self, items: Sequence[Loop | Leaf], keep: Sequence[str], above: Above, kept: frozenset[int]
@@ -196,7 +237,9 @@ class _Scratch:
             uses = [(op, use) for op, use in all_uses if any(op in inside[i] for i in at)]
             also = self.also.get(b, ())
             at += [i for i, part in enumerate(inside) if any(op in part for op, _ in also)]
-            here.append((b, self.tile(b, uses, above), min(at), max(at)))
+            self.homed[b] = len(above)
+            size = self.tile(b, uses, above, wide=self.wide(b, len(above)))
+            here.append((b, size, min(at), max(at)))
         kept |= {b for b, _, _, _ in here}
         most = 0
         for i, item in enumerate(items):
@@ -205,6 +248,7 @@ class _Scratch:
             else:
                 over = {self.place[name]: axis for name, axis in item.over}
                 below = self.body(item.body, item.keep, (*above, (over, item.tile)), kept)
+                below += sum(self.accumulators(op, len(above), above) for op in inside[i])
             most = max(most, below + sum(size for _, size, first, last in here if first <= i <= last))
         return most
 
@@ -219,7 +263,12 @@ class _Scratch:
                 if axis not in use.axes:
                     break
                 path = (*path, ({at: axis}, tile))
-            total += self.tile(use.buffer, [(at, use)], path)
+            self.homed[use.buffer] = len(path)
+            total += self.tile(use.buffer, [(at, use)], path, wide=self.wide(use.buffer, len(path)))
+        path = above
+        for axis, tile in leaf.slices:
+            total += self.accumulators(at, len(path), path)
+            path = (*path, ({at: axis}, tile))
         return total
 
 

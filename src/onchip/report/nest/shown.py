@@ -166,7 +166,13 @@ class _Shown:
         self.network: Network = plan.network
         self.group, self.unit, self.tree = group, unit, group.tiling
         alignment = plan.chip.alignment_bytes
-        self.layout: Layout = layout_of(self.network, group, streamed=streamed, alignment=alignment)
+        self.layout: Layout = layout_of(
+            self.network,
+            group,
+            streamed=streamed,
+            alignment=alignment,
+            accumulator=plan.chip.accumulator_bytes,
+        )
         self.axes = self.layout.axes
         self.words = AxisNames(self.network, self.axes)
         self.at = {cut.name: n for n, cut in enumerate(self.axes.operators)}
@@ -256,7 +262,8 @@ class _Shown:
             for axis, tile in leaf.slices
             if tile < self.words.size(at, axis)
         )
-        alive = sum(p.bytes for p in self.layout.places if p.first <= number <= p.last)
+        every = (*self.layout.places, *self.layout.accumulators)
+        alive = sum(p.bytes for p in every if p.first <= number <= p.last)
         label = label_of(self.network.operators[self.axes.operators[at].operator])
         over = None if leaf.over is None else self.name(leaf.over)
         runs = self.layout.entries[number][len(items) - 1]
@@ -269,7 +276,8 @@ class _Shown:
 
     def of(self, items: tuple[int, ...]) -> tuple[ShownBuffer, ...]:
         """Return the buffers that live in a body, in the order in which they are begun."""
-        found = [place for place in self.layout.places if place.home == items]
+        every = (*self.layout.places, *self.layout.accumulators)
+        found = [place for place in every if place.home == items]
         return tuple(map(self.buffer, sorted(found, key=lambda p: p.first)))
 
     def buffer(self, place: Place) -> ShownBuffer:
@@ -290,14 +298,17 @@ class _Shown:
                 break
             body, rings, items = item.keep, item.ring, item.body
         guests = {self.axes.operators[at].uses[n].buffer for at, n in place.uses} - {place.buffer}
-        held = buffer.element
+        held = place.width
         for side in place.sides:
             held *= side
-        turns = self.layout.entries[place.first][place.deep]
+        name = buffer.name
+        if any(place is beside for beside in self.layout.accumulators):
+            name = f"{'state' if place.carried else 'sums'} of {name}"
+        turns = self.layout.entries[self.order[place.uses[0][0]]][place.deep]
         return ShownBuffer(
-            self.name(buffer.name), role, place.sides, buffer.sides, held, buffer.bytes, place.bytes,
+            self.name(name), role, place.sides, buffer.sides, held, buffer.bytes, place.bytes,
             place.offset, place.first, place.last, turns, place.crosses,
-            buffer.name in body, buffer.name in rings,
+            name in body, name in rings,
             tuple(self.name(self.axes.buffers[i].name) for i in sorted(guests)),
             tuple(sorted({self.order[at] for at, _ in place.uses})),
         )  # fmt: skip

@@ -11,7 +11,7 @@ from onchip.base.errors import InputError, Mismatch
 from onchip.network.axes import Buffer, GroupAxes
 from onchip.run.state import State
 from onchip.run.tiled.nests.forms import Span
-from onchip.run.tiled.nests.lives import FINAL, NOTHING, Life
+from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Life
 from onchip.run.tiled.poison import poison_of
 
 __all__ = ["Dram"]
@@ -70,9 +70,9 @@ class Dram:
         self.written[b][at] = value
         assert life.states is not None
         self.states[b][at] = life.states[here]
-        if life.wide is not None:
-            self.wide.setdefault(b, np.zeros(self.written[b].shape, life.wide.dtype))[at] = life.wide[here]
-        self.crossed[b] += value.size * self.axes.buffers[b].element
+        if (sums := life.unfinished(region, here)) is not None:
+            self.wide.setdefault(b, np.zeros(self.written[b].shape, sums.dtype))[at] = sums
+        self.crossed[b] += self._bytes(b, self.states[b][at])
 
     def put(self, b: int, region: Sequence[Span], value: Array) -> None:
         """Write a finished part of an output, which crosses, for the first time."""
@@ -89,8 +89,13 @@ class Dram:
         at = tuple(slice(*span) for span in life.region)
         life.data[...], life.states = self.written[b][at], self.states[b][at].copy()
         if b in self.wide:
-            life.wide = self.wide[b][at].copy()
-        self.crossed[b] += life.data.size * self.axes.buffers[b].element
+            life.resume(life.region, self.wide[b][at])
+        self.crossed[b] += self._bytes(b, self.states[b][at])
+
+    def _bytes(self, b: int, states: Array) -> int:
+        """Return the bytes of elements in these states: a sum that is not complete may be wider."""
+        element, partial = self.axes.buffers[b].element, int(np.count_nonzero(states == PARTIAL))
+        return (states.size - partial) * element + partial * self.state.plan.chip.accumulated(element)
 
 
 def part_of(value: Array, buffer: Buffer, state: State) -> Array:

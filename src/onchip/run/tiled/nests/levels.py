@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from onchip.run.tiled.nests.forms import Span
 from onchip.run.tiled.nests.windows import Windows
 
-__all__ = ["Compute", "Home", "Level", "Turns", "UseKey"]
+__all__ = ["Beside", "Compute", "Home", "Level", "Turns", "UseKey"]
 
 UseKey = tuple[int, int]
 """An operator of the group, and the position of its use: operands, then weights, then the output."""
@@ -68,6 +68,8 @@ class Home:
     redone: bool = False
     first: int = 0
     last: int = 0
+    wide: bool = False
+    """All of it is summed at a time, so its elements are as wide as partial sums."""
 
     def region(self, sizes: Sequence[int]) -> tuple[Span, ...]:
         """Return the part of the buffer that is here in this turn."""
@@ -103,6 +105,30 @@ class Home:
 
 
 @dataclass(eq=False)
+class Beside:
+    """The accumulators of an operator beside its output: as long as item number `item` of a level runs.
+
+    `sides` has for every side of the output the loop whose turn cuts it, or None for all of it. With `values`
+    it is what the sums carry, so many for every index along the sides that are not `shared`.
+    """
+
+    operator: int
+    buffer: int
+    level: Level
+    item: int
+    sides: tuple[Turns | None, ...]
+    values: int = 0
+    shared: frozenset[int] = frozenset()
+
+    def most(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Return the most positions along each side."""
+        return tuple(
+            1 if n in self.shared else size if turns is None else turns.most(self.operator)
+            for n, (turns, size) in enumerate(zip(self.sides, sizes, strict=True))
+        )
+
+
+@dataclass(eq=False)
 class Level:
     """Items in order; `above` are the loops around it, `path` the levels from the root to it."""
 
@@ -114,6 +140,8 @@ class Level:
     """The operators in each item."""
     begin: list[list[Home]] = field(default_factory=list)
     end: list[list[Home]] = field(default_factory=list)
+    beside: dict[int, list[Beside]] = field(default_factory=dict)
+    """Accumulators, by the item as long as which they live."""
     start: int = 0
     """The first leaf in it, in the order of the leaves; `stop` is one past the last."""
     stop: int = 0

@@ -13,7 +13,7 @@ from onchip.run.state import State
 from onchip.run.tiled.nests.forms import Span
 from onchip.run.tiled.poison import poison_of
 
-__all__ = ["FINAL", "NOTHING", "PARTIAL", "Life"]
+__all__ = ["FINAL", "NOTHING", "PARTIAL", "Accumulators", "Life", "in_slots"]
 
 Array = np.ndarray[Any, Any]
 States = np.ndarray[Any, np.dtype[np.uint8]]
@@ -22,6 +22,40 @@ Places = tuple[slice | Array, ...]
 
 NOTHING, PARTIAL, FINAL = 0, 1, 2
 """The states of an element: not made in this life, a sum that is not complete, there."""
+
+
+class Accumulators:
+    """Places for partial sums, `slot` bytes each in `room`, of the positions `region` of each side.
+
+    Without a region they are the places of a life's own elements, as many and in the same order. Values too
+    wide for their slots, as a plan for smaller elements may have, are counted only.
+    """
+
+    def __init__(self, room: Array, slot: int, shape: Sequence[int], region: Sequence[Span] | None) -> None:
+        self.room, self.slot, self.shape, self.region = room, slot, tuple(shape), region
+        self.values: Array | None = None
+
+    def of(self, kind: np.dtype[Any]) -> Array:
+        """Return the places as values of a type."""
+        if self.values is None or self.values.dtype != kind:
+            self.values = in_slots(self.room, self.slot, self.shape, kind)
+        return self.values
+
+    def at(self, box: Sequence[Span], places: Places) -> Places:
+        """Return the places of a box, `places` among the elements."""
+        if self.region is None:
+            return places
+        if any(a < low or b > high for (a, b), (low, high) in zip(box, self.region, strict=True)):
+            raise Mismatch(f"accumulators have {_text(self.region)}, not {_text(box)}")
+        return tuple(slice(a - low, b - low) for (a, b), (low, _) in zip(box, self.region, strict=True))
+
+
+def in_slots(room: Array, slot: int, shape: Sequence[int], kind: np.dtype[Any]) -> Array:
+    """Return values of a type in slots of some bytes; beside the room if they do not fit."""
+    if kind.itemsize > slot or int(np.prod(shape, dtype=np.int64)) * slot > room.size:
+        return np.zeros(shape, kind)
+    strides = [slot * int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape))]
+    return np.ndarray(tuple(shape), kind, room.data, 0, strides)
 
 
 class Life:
@@ -49,6 +83,8 @@ class Life:
         self.wide: Array | None = None
         """Sums that are not complete, of elements that are too narrow for them: at a buffer's bytes all the
         same."""
+        self.accumulators: Accumulators | None = None
+        """The places of sums that are not complete, if they are wider than elements."""
         self.gone: list[Array] = []
         """Of a whole operand, for each byte of an element: the elements that were written over."""
         self.marks: list[Array] = []
@@ -120,12 +156,31 @@ class Life:
         at = self.at(box, user)
         if self.states is None or (self.states[at] != PARTIAL).any():
             raise Mismatch(f"{self.name}, made by {user}: its partial sums are gone ({self.state.where()})")
+        if self.accumulators is not None and self.accumulators.values is not None:
+            return self.accumulators.values[self.accumulators.at(box, at)].copy()
         return self.data[at] if self.wide is None else self.wide[at]
+
+    def unfinished(self, box: Sequence[Span], at: Places) -> Array | None:
+        """Return a box of sums that are not complete, where they do not lie among the elements."""
+        if self.accumulators is not None:
+            values = self.accumulators.values
+            return None if values is None else values[self.accumulators.at(box, at)].copy()
+        return None if self.wide is None else self.wide[at]
+
+    def resume(self, box: Sequence[Span], sums: Array) -> None:
+        """Take a box of sums that are not complete from DRAM."""
+        if self.accumulators is None:
+            self.wide = sums.copy()
+        else:
+            places = self.accumulators.at(box, self.at(box, "DRAM"))
+            self.accumulators.of(sums.dtype)[places] = sums
 
     def put(self, box: Sequence[Span], value: Array, state: int, user: str) -> None:
         """Write a box, each element in this state."""
         at = self.at(box, user)
-        if state == PARTIAL and self.data.dtype != value.dtype:
+        if state == PARTIAL and self.accumulators is not None:
+            self.accumulators.of(value.dtype)[self.accumulators.at(box, at)] = value
+        elif state == PARTIAL and self.data.dtype != value.dtype:
             if self.wide is None:
                 self.wide = np.zeros(self.data.shape, value.dtype)
             self.wide[at] = value

@@ -18,10 +18,11 @@ from onchip.run.tiled.group import Executed
 from onchip.run.tiled.nests.ahead import LEAST_SLICES, ONE_BY_ONE, Ahead
 from onchip.run.tiled.nests.dram import Dram
 from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
-from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Source
+from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Read, Source
 from onchip.run.tiled.nests.known import kernel_of
-from onchip.run.tiled.nests.levels import Compute, Home, Level, Turns
-from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Life
+from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns
+from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Accumulators, Life, in_slots
+from onchip.run.tiled.nests.online import OnlineKernel, Weighed
 from onchip.run.tiled.nests.places import places_of
 from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
@@ -66,7 +67,7 @@ class NestRun:
             and buffer.tensor not in streamed
             and (buffer.maker is None or b in self.leaving)
         }
-        self.tree = Tree(nest, found, self.leaving, self.whole)
+        self.tree = Tree(nest, found, self.leaving, self.whole, state.plan.chip.accumulator_bytes)
         self.sources = [self._sources(o) for o in range(len(operators))]
         self.slow: dict[str, str] = {}
         """The operators that run on whole operands for every box, and why."""
@@ -79,6 +80,8 @@ class NestRun:
         self.inner = {b for b, x in enumerate(buffers) if x.maker is not None and b not in self.leaving}
         self.values = {b: np.zeros(buffers[b].sides, self._dtype(b)) for b in self.inner}
         self.there = {b: np.zeros(buffers[b].sides, np.bool_) for b in self.inner}
+        self.states: dict[int, Accumulators] = {}
+        """The values that the sums of an operator carry, while they are not complete."""
         self.made = self.again = 0
         self.ahead: Ahead | None = None
 
@@ -128,9 +131,11 @@ class NestRun:
     def _refuse(self, why: str, item: str) -> InputError:
         return InputError(f"cannot be run in tiles: {why}", item=item)
 
-    def _kernel(self, o: int) -> Kernel:
+    def _kernel(self, o: int) -> Kernel | OnlineKernel:
         cut, op = self.axes.operators[o], self.operators[o]
         split, output = self.tree.computes[o].cut, self.axes.buffers[cut.writes.buffer]
+        if cut.carries and split.intersection(cut.sums):
+            return OnlineKernel(self.engine, op, cut, self.sources[o])
         try:
             return BoxKernel(self.engine, op, cut, output, split, self.sources[o])
         except NotCompact as reason:
@@ -217,15 +222,19 @@ class NestRun:
 
     def level(self, level: Level) -> None:
         """Run the items of a level, and begin and end the homes among them."""
-        for item, begin, end in zip(level.items, level.begin, level.end, strict=True):
+        for n, (item, begin, end) in enumerate(zip(level.items, level.begin, level.end, strict=True)):
             for home in begin:
                 self.begin(home)
+            for sums in level.beside.get(n, ()):
+                self.accumulate(sums)
             if isinstance(item, Turns):
                 self.loop(item)
             elif isinstance(item, Level):
                 self.leaf(item)
             else:
                 self.compute(item)
+            for sums in level.beside.get(n, ()):
+                self.settle(sums)
             for home in end:
                 self.finish(home)
 
@@ -258,8 +267,11 @@ class NestRun:
             operands[i] = box, value.copy()
             return operands[i][1]
 
+        kernel = self.kernels[o]
+        if isinstance(kernel, OnlineKernel):
+            return None
         try:
-            result = self.kernels[o].part(read, spans, first=True)
+            result = kernel.part(read, spans, first=True)
         except (InputError, KeyError, Mismatch):
             return None
         use = cut.writes
@@ -304,7 +316,11 @@ class NestRun:
             return life.read(box, cut.name)
 
         life, box = self.used(o, len(cut.uses) - 1)
-        if not kernel.sums:
+        if isinstance(kernel, OnlineKernel):
+            value = self.online(o, kernel, read, life, box)
+            if value is None:
+                return
+        elif not kernel.sums:
             found = None
             if self.ahead is not None:
                 boxes = {i: self.used(o, i) for i in self.ahead.operands}
@@ -322,6 +338,27 @@ class NestRun:
             value = kernel.finish(value, read, spans)
         life.put(box, value, FINAL, cut.name)
         self._record(cut, box, value)
+
+    def online(
+        self, o: int, kernel: OnlineKernel, read: Read, life: Life, box: Sequence[Span]
+    ) -> Array | None:
+        """Return a box of a result whose sum is complete; else keep the sum with its state: None."""
+        cut, spans = self.axes.operators[o], self.spans[o]
+        sums = [(spans[axis], cut.axes[axis]) for axis in cut.sums]
+        part, rows = kernel.part(read), kernel.box(spans)
+        states = self.states.get(o)
+        if any(span[0] for span, _ in sums):
+            if states is None or states.values is None:
+                raise Mismatch(f"the state of {cut.name}'s sums is gone ({self.state.where()})")
+            whole = [(0, 2), *rows]
+            part = kernel.merged(Weighed(life.sum(box, cut.name), states.values[states.at(whole, ())]), part)
+        if all(span[1] == size for span, size in sums):
+            return kernel.finished(part).astype(life.data.dtype)
+        if states is None:
+            raise Mismatch(f"the sums of {cut.name} have no place for their state ({self.state.where()})")
+        states.of(part.state.dtype)[states.at([(0, 2), *rows], ())] = part.state
+        life.put(box, part.total, PARTIAL, cut.name)
+        return None
 
     def _rest(self, turns: Turns, span: Span) -> bool:
         """Run the remaining turns of a leaf's innermost slices at once, if its result is known.
@@ -408,12 +445,16 @@ class NestRun:
             kind = self._dtype(b) if buffer.tensor is not None else self.dram.sources[b].dtype
             size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
             held: Span | None = (start, end)
-            if size <= end - start:
+            if home.wide:
+                data = in_slots(state.arena.bytes[start:end], self.slot(b), shape, kind)
+            elif size <= end - start:
                 data = state.arena.bytes[start : start + size].view(kind).reshape(shape)
             else:  # weights whose real elements are wider than planned: counted only
                 data, held = np.zeros(shape, kind), None
             states = np.full(shape, NOTHING, np.uint8) if inside or turning is not None else None
             life = Life(state, buffer.name, region, data, states, held, claim, turning)
+            if home.wide:
+                life.accumulators = Accumulators(state.arena.bytes[start:end], self.slot(b), shape, None)
             if not inside and turning is None:
                 data[...] = self.dram.fetch(b, region)
             elif b in self.leaving and any(self.spans[o][axis][0] for o, axis in home.sums):
@@ -422,7 +463,46 @@ class NestRun:
             lives.append(life)
         self._join(lives)
 
-    def place(self, home: Home) -> Span:
+    def slot(self, b: int) -> int:
+        """Return the bytes in the arena of a sum of a buffer that is not complete."""
+        return self.state.plan.chip.accumulated(self.axes.buffers[b].element) * self.state.slots.scale
+
+    def accumulate(self, sums: Beside) -> None:
+        """Give accumulators their bytes."""
+        cut, sizes = self.axes.operators[sums.operator], self.axes.buffers[sums.buffer].sides
+        region = [
+            self.spans[sums.operator][axis] if turns is not None else (0, size)
+            for axis, turns, size in zip(cut.writes.axes, sums.sides, sizes, strict=True)
+        ]
+        state, (start, end) = self.state, self.place(sums)
+        name = self.axes.buffers[sums.buffer].name
+        what = "state" if sums.values else "sums"
+        claim = Claim(f"{what} of {name} in the scratch of {self.group.name}", state.index)
+        state.arena.reserve(start, end, claim)
+        room, slot = state.arena.bytes[start:end], self.slot(sums.buffer)
+        if sums.values:
+            rows = [(0, sums.values), *(span for n, span in enumerate(region) if n not in sums.shared)]
+            shape = [high - low for low, high in rows]
+            self.states[sums.operator] = Accumulators(room, slot, shape, rows)
+            return
+        shape = [high - low for low, high in region]
+        life, _ = self.used(sums.operator, len(cut.uses) - 1)
+        life.accumulators = Accumulators(room, slot, shape, region)
+
+    def settle(self, sums: Beside) -> None:
+        """Give the bytes of accumulators back. Raises `Mismatch` if a sum in them is not complete."""
+        life, _ = self.used(sums.operator, len(self.axes.operators[sums.operator].uses) - 1)
+        assert life.states is not None
+        if (life.states == PARTIAL).any():
+            raise Mismatch(f"{life.name}: its accumulators end before its sums do ({self.state.where()})")
+        if sums.values:
+            del self.states[sums.operator]
+        else:
+            life.accumulators = None
+        claim = Claim(f"the scratch of {self.group.name}", self.state.index)
+        self.state.arena.hand_over(*self.place(sums), claim)
+
+    def place(self, home: Home | Beside) -> Span:
         """Return the bytes of a home in the arena."""
         (low, high), scale = self.places[home], self.state.slots.scale
         return self.start + low * scale, self.start + high * scale

@@ -7,11 +7,12 @@ is the level where a buffer is filled before the first item that uses it and giv
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from onchip.network.axes import ALL, GroupAxes, Use
 from onchip.plans.nest import Leaf, Loop, Nest
 from onchip.run.tiled.nests.forms import Span
-from onchip.run.tiled.nests.levels import Compute, Home, Level, Turns, UseKey
+from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns, UseKey
 from onchip.run.tiled.nests.windows import Held, windows_of
 from onchip.run.tiled.passes import IllegalTiling
 
@@ -21,10 +22,18 @@ __all__ = ["Tree"]
 class Tree:
     """The levels of a nest over the axes of its group. Raises `IllegalTiling` for one that cannot run.
 
-    `whole` are buffers that lie in ranges of their own.
+    `whole` are buffers that lie in ranges of their own. Partial sums take `accumulator` bytes, if that is
+    more than an element.
     """
 
-    def __init__(self, nest: Nest, axes: GroupAxes, leaving: Collection[int], whole: Collection[int]) -> None:
+    def __init__(
+        self,
+        nest: Nest,
+        axes: GroupAxes,
+        leaving: Collection[int],
+        whole: Collection[int],
+        accumulator: int | None = None,
+    ) -> None:
         self.axes, self.leaving, self.whole = axes, leaving, whole
         self.number = {cut.name: i for i, cut in enumerate(axes.operators)}
         self.bottom: dict[int, Level] = {}
@@ -53,6 +62,9 @@ class Tree:
             above = [t for t in self.bottom[o].above if o in t.over]
             compute.cut = frozenset(t.over[o] for t in above if t.windows or t.most(o) < t.sizes[o])
         self._attach()
+        self.beside = [made for o in self.computes for made in self._sums(o, accumulator or 0)]
+        for made in self.beside:
+            made.level.beside.setdefault(made.item, []).append(made)
 
     # -- levels ----------------------------------------------------------------------------------------------
 
@@ -299,8 +311,45 @@ class Tree:
             home.level.begin[home.first].append(home)
             home.level.end[home.last].append(home)
 
-    def lives(self, home: Home) -> Span:
+    def _sums(self, o: int, accumulator: int) -> Iterator[Beside]:
+        """Yield what lies beside an operator's output while it sums: its accumulators, where they are wider
+        than its elements and its home is not as wide, and what its sums carry."""
+        cut = self.axes.operators[o]
+        b = cut.writes.buffer
+        buffer, above = self.axes.buffers[b], self.bottom[o].above
+        first = next((n for n, t in enumerate(above) if t.over[o] >= cut.outputs and _several(t, o)), None)
+        if first is None:
+            return
+        sides: list[Turns | None] = [None] * len(buffer.sides)
+        for turns in above[:first]:
+            if turns.over[o] in cut.writes.axes:
+                sides[cut.writes.axes.index(turns.over[o])] = turns
+        turns = above[first]
+        level = turns.level.path[-2]
+        made = Beside(o, b, level, level.items.index(turns), tuple(sides))
+        home = next((home for home in self.homes if (o, len(cut.uses) - 1) in home.uses), None)
+        known = 0 if home is None else len(home.level.above)
+        if cut.carries:
+            if first < known:
+                raise IllegalTiling("nest-carried", f"the sums of {cut.name} would cross with their state")
+            shared = frozenset(n for n, axis in enumerate(cut.writes.axes) if axis in cut.across)
+            yield replace(made, values=cut.carries, shared=shared)
+        if accumulator <= buffer.element:
+            return
+        if home is not None:
+            between = {t.over[o] for t in above[known:first]} & set(cut.writes.axes)
+            kept = made.most(buffer.sides) != home.most(buffer.sides)
+            home.wide = first < known or not (between or kept)
+            if home.wide and len(home.buffers) > 1:
+                other = self.axes.buffers[home.buffers[-1]].name
+                raise IllegalTiling("nest-over", f"{other} is narrower than the sums of {buffer.name}")
+        if home is None or not home.wide:
+            yield made
+
+    def lives(self, home: Home | Beside) -> Span:
         """Return the leaves while which a home is alive, by their order."""
+        if isinstance(home, Beside):
+            return _leaves(home.level, home.level.items[home.item])
         first, last = (home.level.items[at] for at in (home.first, home.last))
         return _leaves(home.level, first)[0], _leaves(home.level, last)[1]
 
@@ -309,6 +358,13 @@ def _place(under: Mapping[int, int], b: int) -> int:
     while b in under:
         b = under[b]
     return b
+
+
+def _several(turns: Turns, o: int) -> bool:
+    """Return whether an operator goes on along its axis in more than one turn of a loop."""
+    if turns.windows is not None:
+        return sum(low < high for low, high in turns.windows.made[o]) > 1
+    return turns.tile < (turns.sizes[o] if turns.outer is None else turns.outer.most(o))
 
 
 def _leaves(level: Level, item: Turns | Level | Compute) -> Span:
