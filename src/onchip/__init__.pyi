@@ -153,6 +153,7 @@ def plan(
     moves: bool = True,
     pin: tuple[str, ...] = (),
     state: tuple[str, ...] = (),
+    capacity: int | None = None,
     seed: int = 0,
     objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
     fuse: bool = False,
@@ -196,7 +197,8 @@ def plan(
     - `inputs` (default 'sensible'): `sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`).
     - `moves` (default True): On a chip with several memories tensors may move from one to another, or (`--no-moves`) stay in one.
     - `pin` (default ()): Keep TENSOR on chip from its creation to its last reader, in one place; or `weights:OPERATOR` for good. With @ADDRESS behind it there. May be given several times.
-    - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. May be given several times.
+    - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. An output that is the input with new rows behind it is a cache: it grows in a buffer of its own; =OUTPUT begins one. A `*` in both stands for the same text. May be given several times.
+    - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).

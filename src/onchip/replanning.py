@@ -53,7 +53,7 @@ def replanner(
     planner = registry.find(name)
     if planner is None or not planner.anywhere:
         raise UsageError(f"plans by {name} cannot be made again for another budget", item="--what-if")
-    if plan.pins or plan.state:
+    if plan.pins or plan.state or plan.caches:
         raise UsageError("what is pinned or handed on has addresses in this budget", item="--what-if")
     options = planner.options_of(plan)
 

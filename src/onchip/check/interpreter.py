@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from onchip.base.units import MAX_BYTES
+from onchip.check.caches import caches_of
 from onchip.check.group_overlap import prove_group_overlap
 from onchip.check.joins import concat_offsets
 from onchip.check.ledger import Ledger
@@ -121,11 +122,12 @@ class Machine:
         for unit in self.units.values():
             for t in unit.reads:
                 self.to_read[t] += 1
-        inputs = inputs_from_dram(self.network, self.pinned)
+        self.caches = caches_of(plan)
+        inputs = inputs_from_dram(self.network, self.pinned) - self.caches.inputs
         handed_over = {last for _, last, _ in self.pinned.state}
         for t in handed_over:
             self.to_read[t] += 1  # by the next inference
-        self.outputs = set(bits(self.network.output_roots)) - handed_over
+        self.outputs = set(self.caches.outputs) - handed_over
         self.ledger = Ledger(inputs, self.outputs, copies=set(inputs))
         self.produced = set(bits(self.network.input_roots))
         self.address: dict[int, int] = {}  # of every tensor that is resident or reserved
@@ -148,6 +150,7 @@ class Machine:
             self.reserve(first, at, at.range(address, self.size(first)))
         for t in self.pinned.tensors:
             self.outside_groups(t)
+        self.hold_caches()
 
     # -- instructions ----------------------------------------------------------------------------------
 
@@ -177,6 +180,40 @@ class Machine:
             case _:
                 raise NotImplementedError(f"the checker has no rule for {type(instruction).__name__}")
 
+    def hold_caches(self) -> None:
+        """Take the buffers of caches for good; their inputs lie there."""
+        at = self.spaces[None] if self.caches.all else None
+        for cache in self.caches.all:
+            assert at is not None
+            self.take(at, at.range(cache.address, cache.bytes), f"cache {self.name(cache.last)}")
+            for t in (cache.last, cache.first):
+                if t is not None and (t in self.pinned.tensors or self.grouped(t)):
+                    broken("cache-moved", f"{self.name(t)} is pinned, or read or made in a group")
+            if cache.first is not None:
+                self.address[cache.first], self.owned[cache.first], self.home[cache.first] = (
+                    cache.address,
+                    [],
+                    at,
+                )
+
+    def grouped(self, t: int) -> bool:
+        """Return whether a group touches a tensor."""
+        return any(
+            unit.group and t in (*unit.reads, *unit.writes, *unit.inner) for unit in self.units.values()
+        )
+
+    def append(self, t: int, address: int, over: int | None, by: int) -> None:
+        """Reserve a cache's output in its buffer: over its input, if it has one."""
+        cache = self.caches.by_tensor[t]
+        if (t, address, over, by) != (cache.last, cache.address, cache.first, 0):
+            start = "" if cache.first is None else f", over {self.name(cache.first)} by 0"
+            broken("cache-moved", f"the cache {self.name(cache.last)} lies at {cache.address}{start}")
+        if over is not None:
+            self.ends_with(over, self.producer[t], t)
+            self.not_ended(over)
+            self.over[over] = t
+        self.address[t], self.owned[t], self.home[t] = address, [], self.spaces[None]
+
     def load(self, t: int, at: Space, address: int) -> None:
         if t not in self.ledger.copies:
             broken("load-no-dram-copy", f"{self.name(t)} has no DRAM copy")
@@ -188,6 +225,9 @@ class Machine:
     def alloc(self, t: int, at: Space, address: int) -> None:
         self.not_produced(t)
         self.not_resident(t)
+        if t in self.caches:
+            self.append(t, address, None, 0)
+            return
         self.reserve(t, at, at.range(address, self.size(t)))
 
     def move(self, t: int, at: Space, address: int) -> None:
@@ -206,6 +246,9 @@ class Machine:
     def alloc_over(self, t: int, at: Space, address: int, x: int, by: int) -> None:
         self.not_produced(t)
         self.not_resident(t)
+        if t in self.caches or x in self.caches:
+            self.append(t if t in self.caches else x, address, x, by)
+            return
         unit = self.producer[t]
         self.ends_with(x, unit, t)
         self.together(t, x, at)
@@ -229,6 +272,8 @@ class Machine:
     def alloc_of(self, t: int, at: Space, address: int, operands: list[int]) -> None:
         self.not_produced(t)
         self.not_resident(t)
+        for x in (t, *operands):
+            self.not_cached(x)
         unit = self.producer[t]
         for x in operands:
             self.ends_with(x, unit, t)
@@ -249,6 +294,8 @@ class Machine:
         if unit.workspace:
             broken("join-not-concat", f"{unit.name} has a workspace of {unit.workspace:,} bytes")
         (t,) = unit.writes
+        for x in (t, *unit.reads):
+            self.not_cached(x)
         if t in self.pinned.tensors:
             broken("pin-moved", f"{self.name(t)} is pinned, and joined in DRAM")
         if t in self.address:
@@ -289,6 +336,7 @@ class Machine:
         if unit.name in self.run_already:
             broken("already-run", f"{unit.name} has run")
         for t in streaming:
+            self.not_cached(t)
             if t in self.pinned.tensors:
                 broken("pin-moved", f"{self.name(t)} is pinned, and streamed")
             if t not in unit.reads and t not in unit.writes:
@@ -346,6 +394,7 @@ class Machine:
 
     def free(self, t: int) -> None:
         self.holds_value(t)
+        self.not_cached(t)
         if t in self.over:
             broken(
                 "overlap-freed",
@@ -416,6 +465,10 @@ class Machine:
     def not_resident(self, t: int) -> None:
         if t in self.address:
             broken("already-resident", f"{self.name(t)} has a range at {self.address[t]} already")
+
+    def not_cached(self, t: int) -> None:
+        if t in self.caches:
+            broken("cache-moved", f"{self.name(t)} is a cache, and stays in its buffer")
 
     def not_produced(self, t: int) -> None:
         if t in self.produced:
