@@ -12,6 +12,7 @@ from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_i
 from onchip.at_run_time import refuse_no_list, workload
 from onchip.base.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.base.options import takes
+from onchip.by_length.options import LengthOptions
 from onchip.comparison.options import CompareOptions
 from onchip.machines.board import load_board
 from onchip.machines.chip import Chip, load_chip
@@ -31,6 +32,7 @@ from onchip.results.planned import Plan
 from onchip.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
+    from onchip.by_length.table import Lengths
     from onchip.comparison.comparison import Comparison
     from onchip.machines.board import Board
     from onchip.machines.soc import SoC
@@ -44,7 +46,20 @@ if TYPE_CHECKING:
     from onchip.sweeps.spec import Spec
     from onchip.sweeps.swept import Swept
 
-__all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "mcu", "plan", "read", "sweep"]
+__all__ = [
+    "Plan",
+    "branches",
+    "chip",
+    "compare",
+    "corun",
+    "fuse",
+    "lengths",
+    "load",
+    "mcu",
+    "plan",
+    "read",
+    "sweep",
+]
 
 
 @takes(ReadOptions)
@@ -123,6 +138,56 @@ def plan(
     planned = placement.plan(network, on, bytes_, placing, limits())
     context = context_of(planned, network, on, placing, progress)
     return recorded(planned, model, **context)
+
+
+@takes(LengthOptions, ReadOptions, PlacementOptions)
+def lengths(
+    model: str | Path,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Lengths:
+    """Plan a network for every length of an open dimension, and find where the best plan changes.
+
+    `model` is a file with a dimension that `length` names, as "past=1..2048"; `budget` is bytes or a size.
+    One plan serves a row of lengths: the same instructions at the same addresses. That it is the best at each
+    is proved from the ends of the row, or checked at every length; every row says which. `save` writes the
+    table for a runtime, and the plans.
+
+    Raises `Infeasible` where the first length has no plan, `ModelError`, `ChipError` or `UsageError`.
+    """
+    from onchip.by_length import plan_lengths
+
+    if not isinstance(model, str | Path):
+        raise UsageError("is read at many lengths: expected a path", item="model")
+    rest = dict(options)
+    reading, asked = taken(ReadOptions, rest), LengthOptions(**taken(LengthOptions, rest))
+    placing = options_of(PlacementOptions, rest)
+    on = chip if isinstance(chip, Chip) else load_chip(chip)
+    if on.memories:
+        raise UsageError(f"is for a chip with one memory, and {on.name} has several", item="lengths")
+    bytes_ = own_budget(on, budget, "lengths")
+    name = asked.lengths()[0]
+    dims = str(reading.pop("dims", "") or "")
+    known: dict[int, Source] = {}
+
+    def source_at(length: int) -> Source:
+        if length not in known:
+            known.clear()
+            known[length] = load(model, **reading, dims=",".join(filter(None, (dims, f"{name}={length}"))))
+        return known[length]
+
+    made = plan_lengths(
+        lambda length: source_at(length).network, on, bytes_, asked, placing, Limits.of(placing, progress)
+    )
+
+    def record(plan: PlanProgram, length: int) -> Plan:
+        own = {key: value for key, value in plan.options.items() if key != "dims"}  # of another length
+        return recorded(replace(plan, options=own), source_at(length))
+
+    return made.recorded(record)
 
 
 @takes(ReadOptions, FusionOptions)

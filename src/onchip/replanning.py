@@ -19,7 +19,7 @@ from onchip.plans import Plan
 from onchip.readers import Source
 from onchip.report.what_if import WhatIf
 
-__all__ = ["replanner", "what_if"]
+__all__ = ["network_at", "replanner", "what_if"]
 
 
 def what_if(
@@ -65,6 +65,25 @@ def replanner(
             raise UsageError("what this fuser finds is no plan", item="--what-if") from None
 
     return again
+
+
+def network_at(plan: Plan, name: str, length: int) -> Network:
+    """Return the network of a plan with another size of the dimension `name`, as its planner saw it.
+
+    Raises `InputError` where the model is missing or has changed.
+    """
+    from onchip.readers.reference import check_named
+    from onchip.run.source import read_options
+
+    how = read_options(plan)
+    others = [part for part in how.dims.split(",") if part and part.rpartition("=")[0].strip() != name]
+    check_named(plan.network.source)
+    given = {f.name: v for f in fields(how) if (v := getattr(how, f.name)) and f.name != "dims"}
+    network = api.load(plan.network.source, **given, dims=",".join([*others, f"{name}={length}"])).network
+    if plan.network.sha256 != network.sha256:
+        raise InputError("the model changed since it was planned", where=plan.network.source)
+    resident = plan.options.get("weights") == "resident" and plan.chip.weight_scratchpad_bytes is None
+    return network.with_resident_weights() if resident else network
 
 
 def _source(plan: Plan, model: str | Path | None) -> Source | Network:

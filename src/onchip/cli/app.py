@@ -21,6 +21,7 @@ COMMANDS = {
     "mcu": "mcu",
     "compare": "compare",
     "sweep": "sweep",
+    "lengths": "lengths",
     "check": "judge",
     "run": "judge",
     "report": "judge",

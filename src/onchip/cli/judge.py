@@ -11,6 +11,7 @@ import typer
 from onchip import api
 from onchip.base.errors import LINE, InputError, Mismatch, NegativeAnswer, UsageError
 from onchip.base.files import write_atomically
+from onchip.by_length.judge import is_table
 from onchip.check import Standing, standing, why_derived
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
@@ -63,6 +64,11 @@ def check(
             raise UsageError("is for plans: of a schedule the bound is derived", item="--prove")
         _check_schedule(plan, as_json)
         return
+    if is_table(plan):
+        if prove:
+            raise UsageError("is for plans: prove those of the rows", item="--prove")
+        _check_lengths(plan, as_json)
+        return
     made = api.read(plan)
     result = made.check()
     worth, proof = standing(made), None
@@ -84,6 +90,24 @@ def check(
             print(f"  {line}")
     if proof is not None and proof.outcome != "proved":
         raise NegativeAnswer(_unproved(proof))
+
+
+def _check_lengths(path: Path, as_json: bool) -> None:
+    """Check a table of plans by length, whose model must be where it was."""
+    from onchip.by_length.judge import check_table
+    from onchip.replanning import network_at
+
+    table = check_table(path, network_at)
+    if as_json:
+        print_data(json.dumps({"rows": len(table["rows"]), "from": table["from"], "to": table["to"]}))
+        return
+    shown = f"{visible(table['dimension'])} from {table['from']:,} to {table['to']:,}"
+    print(
+        f"legal: {len(table['rows']):,} plans for {shown}, each at both ends of its row; every figure holds"
+    )
+    for row in table["rows"]:
+        proof = visible(str(row.get("proof", "")), LINE)
+        print(f"  {row['from']:,} to {row['to']:,}: {visible(row['plan'])}, {proof}")
 
 
 def _unproved(proof: Proof) -> str:
