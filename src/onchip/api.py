@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
@@ -12,7 +12,7 @@ from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_i
 from onchip.at_run_time import refuse_no_list, workload
 from onchip.base.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.base.options import takes
-from onchip.by_length.options import LengthOptions
+from onchip.by_length.options import LengthOptions, SessionOptions
 from onchip.comparison.options import CompareOptions
 from onchip.machines.board import load_board
 from onchip.machines.chip import Chip, load_chip
@@ -32,6 +32,7 @@ from onchip.results.planned import Plan
 from onchip.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
+    from onchip.by_length.session import Session
     from onchip.by_length.table import Lengths
     from onchip.comparison.comparison import Comparison
     from onchip.machines.board import Board
@@ -158,6 +159,55 @@ def lengths(
 
     Raises `Infeasible` where the first length has no plan, `ModelError`, `ChipError` or `UsageError`.
     """
+    return _lengths(model, chip, budget, progress, options)[0]
+
+
+@takes(SessionOptions, LengthOptions, ReadOptions, PlacementOptions)
+def session(
+    prompt: str | Path,
+    step: str | Path,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Session:
+    """Plan a prompt and the steps behind it into one arena, with the caches on chip at one place.
+
+    `prompt` makes the caches that `state` names, `step` appends to them; both are files. `length` names the
+    step's open dimension and its lengths, the first of which is what the prompt leaves; `prompt_dims` are
+    the prompt's dimensions. The other options hold for both. The steps are planned as by `lengths`. `check`
+    proves that the plans follow each other, `run` executes them in turn, `save` writes them.
+
+    Raises `Infeasible` naming the caches that do not fit, `ModelError`, `ChipError` or `UsageError`.
+    """
+    from onchip.by_length import Session, plan_prompt
+
+    if not isinstance(prompt, str | Path):
+        raise UsageError("expected the path of a prompt", item="prompt")
+    rest = dict(options)
+    asked = SessionOptions(**taken(SessionOptions, rest))
+    table, source_at = _lengths(step, chip, budget, progress, rest)
+    on = chip if isinstance(chip, Chip) else load_chip(chip)
+    reading = taken(ReadOptions, rest)
+    source = load(prompt, **{**reading, "dims": asked.prompt_dims, "cache": ""})
+    taken(LengthOptions, rest)
+    placing = options_of(PlacementOptions, rest)
+    bytes_ = own_budget(on, budget, "a session")
+    made = plan_prompt(source.network, on, bytes_, asked, table, placing, Limits.of(placing, progress))
+    both = Session(recorded(made, source), table, lambda n: source if n is None else source_at(n))
+    both.check()
+    return both
+
+
+def _lengths(
+    model: str | Path,
+    chip: str | Path | Chip,
+    budget: str | int | None,
+    progress: Progress | None,
+    options: dict[str, Any],
+) -> tuple[Lengths, Callable[[int], Source]]:
+    """Return the plans of all lengths, and what reads the model of one."""
     from onchip.by_length import plan_lengths
 
     if not isinstance(model, str | Path):
@@ -187,7 +237,7 @@ def lengths(
         own = {key: value for key, value in plan.options.items() if key != "dims"}  # of another length
         return recorded(replace(plan, options=own), source_at(length))
 
-    return made.recorded(record)
+    return made.recorded(record), source_at
 
 
 @takes(ReadOptions, FusionOptions)

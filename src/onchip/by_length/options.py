@@ -8,10 +8,34 @@ from dataclasses import dataclass
 from onchip.base.errors import UsageError
 from onchip.base.options import option, options
 
-__all__ = ["LengthOptions"]
+__all__ = ["LengthOptions", "SessionOptions"]
 
 MOST = 1 << 20
 """The most lengths of one table."""
+
+
+@options
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """The options of planning a prompt and the steps behind it, in addition to those of the steps."""
+
+    prompt_dims: str = option(
+        "",
+        "Values for symbolic dimensions of the prompt, `words=40`; `--dims` and `--length` are the steps'.",
+    )
+
+    begins: tuple[str, ...] = option(
+        (),
+        "Outputs of the prompt that begin the caches, in the order of --state; without, those of the same "
+        "names as the steps'. May be given several times.",
+    )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prompt_dims, str):
+            raise UsageError(f"{self.prompt_dims!r} is no text like words=40", item="prompt_dims")
+        begins = self.begins
+        if not isinstance(begins, tuple) or not all(type(name) is str for name in begins):
+            raise UsageError(f"{begins!r} is no tuple of texts", item="begins")
 
 
 @options

@@ -9,10 +9,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from onchip.by_length.rows import Beyond, Row
+from onchip.plans import Plan
 from onchip.report.grid import Grid
 from onchip.report.wording import exact, visible
 
-__all__ = ["shown"]
+__all__ = ["shown", "shown_session"]
 
 MOST = 40
 """The most rows that a terminal lists; all are in the files."""
@@ -82,3 +83,40 @@ def shown(table: Table) -> RenderableType:
     if table.beyond is not None:
         parts.append(Text(f"No plan from {table.beyond.length:,} on: {table.beyond.reason}"))
     return Group(*parts)
+
+
+def shown_session(prompt: Plan, steps: Table) -> RenderableType:
+    """Return a rich renderable of a prompt and the steps behind it."""
+    grid = Grid(
+        ("address", True),
+        ("bytes", True),
+        ("rows", True),
+        ("the prompt makes", False),
+        ("steps append", False),
+    )
+    ids, tensors = prompt.network.tensor_id, prompt.network.tensors
+    for begins, grows in list(zip(prompt.caches, steps.rows[0].plan.caches, strict=True))[:MOST]:
+        t = tensors[ids[begins.output]]
+        filled, size = t.shape[begins.axis], t.bytes // t.shape[begins.axis] * begins.rows
+        pair = f"{visible(grows.input or '')} to {visible(grows.output)}"
+        grid.add_row(
+            f"{begins.address:,}", f"{size:,}", f"{filled:,} of {begins.rows:,}", visible(begins.output), pair
+        )
+    r = prompt.result
+    return Group(
+        Text(
+            f"{visible(prompt.network.name)}, then {visible(steps.rows[0].plan.network.name)}, in one arena"
+            f" of {exact(prompt.budget)}",
+            style="bold",
+        ),
+        Text("Caches lie at the same place in all plans; each begins with what the one before left."),
+        Text(),
+        grid,
+        Text(),
+        Text(
+            f"The prompt moves {r.dram_bytes:,} B, {r.traffic_bytes:,} of them beyond what is compulsory"
+            f" ({r.status}), and reaches {r.extent_bytes:,} B: prompt.json."
+        ),
+        Text(),
+        shown(steps),
+    )

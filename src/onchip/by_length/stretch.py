@@ -23,11 +23,12 @@ from itertools import pairwise
 from onchip.base.errors import IllegalPlan
 from onchip.by_length.series import At
 from onchip.check import certify
+from onchip.network import Network
 from onchip.planners.limits import Limits
 from onchip.planners.placement.exact import search
 from onchip.plans import Plan, Status, bind
 
-__all__ = ["Stretch", "evenly", "least", "plan_at", "stretch"]
+__all__ = ["Stretch", "at_network", "evenly", "least", "plan_at", "stretch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,14 @@ class Stretch:
         return -(-(a * (self.last - length) + b * (length - self.first)) // (self.last - self.first))
 
 
-def plan_at(plan: Plan, at: At, least: int) -> Plan | None:
-    """Return a plan of a longer network at a length, proved legal there; None if it is not.
+def at_network(plan: Plan, network: Network, least: int = 0) -> Plan | None:
+    """Return a plan of a longer network for a shorter one, proved legal there; None if it is not.
 
-    `least` are the bytes of traffic that every plan of this length moves.
+    `least` are the bytes of traffic that every plan of the shorter network moves.
     """
     try:
         made = certify(
-            at.network,
+            network,
             plan.chip,
             plan.budget,
             plan.program,
@@ -75,6 +76,11 @@ def plan_at(plan: Plan, at: At, least: int) -> Plan | None:
     bound = min(least, made.result.traffic_bytes)
     status: Status = "optimal" if bound == made.result.traffic_bytes else "feasible"
     return bind(replace(made, result=replace(made.result, status=status, lower_bound_bytes=bound)))
+
+
+def plan_at(plan: Plan, at: At, least: int) -> Plan | None:
+    """Return the same for the network of a length."""
+    return at_network(plan, at.network, least)
 
 
 def least(rooms: At, prices: At, room: int, limits: Limits) -> int:

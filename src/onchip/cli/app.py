@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": "compare",
     "sweep": "sweep",
     "lengths": "lengths",
+    "session": "session",
     "check": "judge",
     "run": "judge",
     "report": "judge",
