@@ -135,6 +135,8 @@ def plan(
     if fusing.fuse:
         if bytes_ is None:
             raise UsageError("is needed with --fuse", item="--budget")
+        if placing.state:
+            return recorded(joint.plan_begun(network, on, bytes_, fusing, placing, limits()), model)
         return recorded(joint.plan(network, on, bytes_, fusing, placing, limits()), model)
     planned = placement.plan(network, on, bytes_, placing, limits())
     context = context_of(planned, network, on, placing, progress)
@@ -162,7 +164,7 @@ def lengths(
     return _lengths(model, chip, budget, progress, options)[0]
 
 
-@takes(SessionOptions, LengthOptions, ReadOptions, PlacementOptions)
+@takes(SessionOptions, LengthOptions, ReadOptions, PlacementOptions, JointOptions)
 def session(
     prompt: str | Path,
     step: str | Path,
@@ -176,8 +178,9 @@ def session(
 
     `prompt` makes the caches that `state` names, `step` appends to them; both are files. `length` names the
     step's open dimension and its lengths, the first of which is what the prompt leaves; `prompt_dims` are
-    the prompt's dimensions. The other options hold for both. The steps are planned as by `lengths`. `check`
-    proves that the plans follow each other, `run` executes them in turn, `save` writes them.
+    the prompt's dimensions; with `fuse=True` its operators may run fused, in tiles. The other options hold
+    for both. The steps are planned as by `lengths`. `check` proves that the plans follow each other, `run`
+    executes them in turn, `save` writes them.
 
     Raises `Infeasible` naming the caches that do not fit, `ModelError`, `ChipError` or `UsageError`.
     """
@@ -187,6 +190,7 @@ def session(
         raise UsageError("expected the path of a prompt", item="prompt")
     rest = dict(options)
     asked = SessionOptions(**taken(SessionOptions, rest))
+    fusing = JointOptions(**taken(JointOptions, rest))
     table, source_at = _lengths(step, chip, budget, progress, rest)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     reading = taken(ReadOptions, rest)
@@ -194,7 +198,17 @@ def session(
     taken(LengthOptions, rest)
     placing = options_of(PlacementOptions, rest)
     bytes_ = own_budget(on, budget, "a session")
-    made = plan_prompt(source.network, on, bytes_, asked, table, placing, Limits.of(placing, progress))
+
+    def planner(how: PlacementOptions) -> PlanProgram:
+        from onchip.planners import joint, placement
+
+        limits = Limits.of(how, progress)
+        if not fusing.fuse:
+            return placement.plan(source.network, on, bytes_, how, limits)
+        joint.refuse(fusing, how)
+        return joint.plan_begun(source.network, on, bytes_, fusing, how, limits)
+
+    made = plan_prompt(source.network, asked, table, placing, planner)
     both = Session(recorded(made, source), table, lambda n: source if n is None else source_at(n))
     both.check()
     return both

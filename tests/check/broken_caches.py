@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from broken_plans import Broken, Site, breaks
 
+from onchip.check.interpreter import interpret
 from onchip.network import Network, OperatorSpec, Reach, Side
 from onchip.plans import Alloc, Cache, Free, Instruction, Load, Plan, PlanChip, Result, Run, Store
 
@@ -65,6 +66,16 @@ def _(_: Site) -> Iterator[Broken]:
     yield Broken(replace(LEGAL, caches=(CACHE, replace(CACHE, address=48))), None)
     yield Broken(replace(LEGAL, network=network(type_="Max")), None)
     yield Broken(replace(LEGAL, network=network(operands=("new", "past"))), None)
+
+
+@breaks("cache-not-kept")
+def _(_: Site) -> Iterator[Broken]:
+    anew = replace(LEGAL, budget=200, caches=(replace(CACHE, input=None),))
+    before = (Load("past", 100), *PROGRAM[:3], Alloc("now", 128), *PROGRAM[4:])
+    yield Broken(replace(anew, program=before), None)
+    yield Broken(replace(anew, program=(*before, Store("now"), Free("now"))), None)
+    legal = replace(anew, program=(*before, Store("now"), Free("now"), Load("now", 0)))
+    assert interpret(legal).reload == 32
 
 
 @breaks("cache-moved")

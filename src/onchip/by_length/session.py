@@ -8,7 +8,7 @@ each other without a copy (`onchip.check.prove_following`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,8 @@ from onchip.base.files import write_atomically
 from onchip.by_length.options import SessionOptions
 from onchip.by_length.table import Lengths
 from onchip.check import check, prove_following
-from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
-from onchip.planners.placement import plan as place
 from onchip.plans import Plan, write_plan
 
 if TYPE_CHECKING:
@@ -34,14 +31,12 @@ __all__ = ["FORMAT", "Session", "new_rows", "plan_prompt"]
 FORMAT = "onchip.session/1"
 
 
+Planner = Callable[[PlacementOptions], Plan]
+"""Plans the prompt with the states that it is told."""
+
+
 def plan_prompt(
-    network: Network,
-    chip: Chip,
-    budget: int,
-    asked: SessionOptions,
-    table: Lengths,
-    options: PlacementOptions,
-    limits: Limits,
+    network: Network, asked: SessionOptions, table: Lengths, options: PlacementOptions, planner: Planner
 ) -> Plan:
     """Return the plan of a prompt that begins the caches of the steps in `table`, where these look for them.
 
@@ -66,7 +61,7 @@ def plan_prompt(
                 item="--length",
             )
     states = tuple(f"={name}" for name in names)
-    return place(network, chip, budget, replace(options, state=states, capacity=caches[0].rows), limits)
+    return planner(replace(options, state=states, capacity=caches[0].rows))
 
 
 @dataclass(frozen=True)

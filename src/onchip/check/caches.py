@@ -44,6 +44,10 @@ class HeldCaches:
     def __contains__(self, tensor: int) -> bool:
         return tensor in self.by_tensor
 
+    def grows(self, tensor: int) -> bool:
+        """Return whether a tensor is of a cache that has an input."""
+        return tensor in self.by_tensor and self.by_tensor[tensor].first is not None
+
     @property
     def inputs(self) -> frozenset[int]:
         """The graph inputs that lie on chip at the start."""

@@ -297,8 +297,7 @@ class _Told(Machine):
         self, t: int, cause: Cause, *, over: int | None = None, by: int = 0, parts: tuple[int, ...] = ()
     ) -> None:
         at, address = self.home[t], self.address[t]
-        held = self.caches.by_tensor.get(t)
-        room = self.round_up(self.size(t) if held is None else held.bytes)
+        room = self.round_up(self.caches.by_tensor[t].bytes if t in self.settled else self.size(t))
         place = at.name, address, self.size(t), room
         self.ranges[t] = Reserved(*self.now(), self.name(t), t, cause, *place, over, by, parts)
         self.listener(self.ranges[t])

@@ -13,6 +13,7 @@ from onchip.by_length.options import LengthOptions, SessionOptions
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, progress, stdout
+from onchip.planners.joint import JointOptions
 from onchip.planners.placement import PlacementOptions
 from onchip.readers.source import ReadOptions
 
@@ -26,6 +27,7 @@ def session(
     by_length: LengthOptions,
     read: ReadOptions,
     placement: PlacementOptions,
+    joint: JointOptions,
     chip: ChipName = "generic",
     budget: Annotated[
         str | None,
@@ -40,7 +42,7 @@ def session(
     """Plan a prompt and the steps behind it into one arena, with their caches on chip at one place."""
     given = {
         name: getattr(kind, name)
-        for kind in (asked, by_length, read, placement)
+        for kind in (asked, by_length, read, placement, joint)
         for name in kind.__dataclass_fields__
     }
     with progress(as_json) as say:

@@ -96,15 +96,22 @@ class Machine(State):
     def load(self, t: int, address: int, memory: str | None) -> None:
         if t not in self.dram:
             self.refuse("load-no-dram-copy", f"{self.name(t)} has no copy in DRAM")
+        if self.settles(t, address) and t not in self.address:
+            self.settle(t)
+            self.put(t, self.dram[t])
+            self.count("reload", len(self.dram[t]))
+            return
         start, end = self.reserve(t, address, memory)
         self.arena.write(start, self.dram[t], self.claim(t))
         self.count("compulsory" if self.first_fetch(t) else "reload", end - start)
 
     def alloc(self, t: int, address: int, over: int | None, by: int, memory: str | None) -> None:
         self.expect_new(t)
-        if t in self.caches:
+        if self.grows(t) or (self.settles(t, address) and over is None):
             self.append(t, address, over)
             return
+        if over in self.settled:
+            self.refuse("cache-moved", f"{self.name(over)} is a cache, and stays in its buffer")
         if over is None:
             self.reserve(t, address, memory)
             return
@@ -122,7 +129,7 @@ class Machine(State):
         buffer = self.caches[t]
         if t in self.address or address != buffer.address or over != buffer.first:
             self.refuse("cache-moved", f"{self.name(t)} lies in its buffer at {buffer.address}")
-        self.address[t] = address * self.slots.scale
+        self.settle(t)
         if over is not None:
             self.over[t] = over
 
@@ -153,7 +160,7 @@ class Machine(State):
         self.copy_out(t, self.resident(t))
 
     def free(self, t: int) -> None:
-        if t in self.caches:
+        if t in self.settled:
             self.refuse("cache-moved", f"{self.name(t)} is a cache, and stays in its buffer")
         self.expect_whole(t, "freed")
         self.give_back(t)
@@ -219,11 +226,11 @@ class Machine(State):
                 write_around(self, op, results, self.parts.pop(root))
                 continue
             start, end = self.slot(root)
-            if root in self.caches:
-                data = self.arena.read(start, end)
-                self.caches[root].put(data, root, self.to_slot(t, results[t]))
-                self.arena.write(start, data, Claim(self.owner(root), self.index))
-                self.address.pop(self.over.pop(root, -1), None)
+            if root in self.settled:
+                self.put(root, self.to_slot(t, results[t]))
+                ended = self.over.pop(root, -1)
+                self.address.pop(ended, None)
+                self.settled.discard(ended)
                 continue
             if root in self.over:
                 # After its last read, it releases the bytes that the output leaves of it.
@@ -245,6 +252,8 @@ class Machine(State):
             self.comparison.same(t, found, "handed to the next inference")
         for buffer in self.caches.values():
             t = buffer.last
+            if t not in self.settled:
+                self.refuse("cache-not-kept", f"{self.name(t)} is not in its buffer")
             self.expect_whole(t, "handed to the next inference")
             self.comparison.same(t, self.value(t, self.resident(t)), "handed to the next inference")
         for t in self.network.outputs:

@@ -67,6 +67,7 @@ def run_in_turn(
         slots = make_slots(network, executable)
         engine = engine_of(network, slots, executable, seed)
         inputs = engine.seeded_inputs(seed + n)
+        approximate: list[int] = []  # made in parts by the network before, or from such
         if before is not None:
             if before.slots.scale != slots.scale:
                 raise InputError(
@@ -81,10 +82,13 @@ def run_in_turn(
                 if value.shape != slots.shape[t] or value.dtype != slots.dtype[t]:
                     raise Mismatch(f"{found.input} is not what {before.network.name} leaves")
                 inputs[t] = np.asarray(value)
+                if before.comparison.approximate((before.network.tensor_id[left.output],)):
+                    approximate.append(t)
                 handed += network.tensors[t].bytes
         say(f"executing {n + 1}: {network.name}")
         ids = {t.id: t.name for t in network.tensors}
         comparison = Comparison(engine.reference(inputs), ids, None, engine.name, roots=network.root)
+        comparison.make_approximate(*approximate)
         machine = Machine(plan, slots, inputs, engine.kernel, comparison, Tiles(engine), before)
         machine.execute()
         refuse_other_bytes(machine.bytes_moved(), plan)

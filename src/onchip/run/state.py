@@ -52,6 +52,7 @@ class State:
         self.groups: dict[str, Group] = {g.name: g for g in plan.groups}
         self.held = pinned_of(plan)
         self.caches = buffers_of(plan)
+        self.settled: set[int] = set()  # tensors of caches in their buffers
         self.handed_over = {*self.held.last, *self._appended()}
         roots = {self.network.root[t] for t in self.network.outputs if t not in self.handed_over}
         self.outputs = roots - self.held.last.keys()  # what must reach DRAM
@@ -77,7 +78,7 @@ class State:
             for t in bits(self.network.writes[op.id]):
                 self.writers[t].append(op.id)
         for t, value in inputs.items():
-            if t not in self.held.first and t not in self.caches:
+            if t not in self.held.first and not self.begins_on_chip(t):
                 self.dram[t] = self.to_slot(t, value)
         for operator, (at, size) in self.held.weights.items():
             start, end = self.range(at, size, f"the weights of {operator}")
@@ -102,7 +103,32 @@ class State:
         else:
             data = before.arena.read(start, end)
         self.arena.write(start, data, claim)
-        self.address[buffer.first] = start
+        self.settle(buffer.first)
+
+    def settle(self, t: int) -> None:
+        """Let a tensor of a cache lie in its buffer."""
+        self.address[t] = self.caches[t].address * self.slots.scale
+        self.settled.add(t)
+
+    def settles(self, t: int, address: int) -> bool:
+        """Return whether a tensor begins a cache, and the address is that of its buffer."""
+        buffer = self.caches.get(t)
+        return buffer is not None and buffer.first is None and buffer.address == address
+
+    def grows(self, t: int) -> bool:
+        """Return whether a tensor is of a cache that has an input."""
+        return t in self.caches and self.caches[t].first is not None
+
+    def begins_on_chip(self, t: int) -> bool:
+        """Return whether a graph input is a cache's."""
+        return t in self.caches and self.caches[t].first == t
+
+    def put(self, t: int, data: Bytes) -> None:
+        """Write the slot of a tensor into its cache's buffer, as far as it is new there."""
+        start, end = self.slot(t)
+        buffer = self.arena.read(start, end)
+        self.caches[t].put(buffer, t, data)
+        self.arena.write(start, buffer, Claim(self.owner(t), self.index))
 
     def _appended(self) -> set[int]:
         """Return the caches' outputs, and what is appended to them: it stays on chip with them."""
@@ -137,14 +163,14 @@ class State:
     def resident(self, root: int) -> Bytes:
         """Return the bytes of a resident root tensor; a cache's are gathered from its buffer."""
         data = self.arena.read(*self.slot(root))
-        return self.caches[root].tensor_of(data, root) if root in self.caches else data
+        return self.caches[root].tensor_of(data, root) if root in self.settled else data
 
     def to_slot(self, t: int, value: Array) -> Bytes:
         """Return a value as the bytes of its slot, poison where no element lies."""
         return self.slots.layout[t].pack(value)
 
     def slot(self, t: int) -> tuple[int, int]:
-        if t in self.caches:
+        if t in self.settled:
             return self.address[t], self.address[t] + self.caches[t].bytes * self.slots.scale
         return self.address[t], self.address[t] + self.slots.slot[t]
 
@@ -216,7 +242,7 @@ class State:
     def first_fetch(self, t: int) -> bool:
         """Return True once for each graph input that DRAM holds."""
         is_input = self.network.tensors[t].kind == "input" and t not in self.held.first
-        is_input = is_input and t not in self.caches
+        is_input = is_input and not self.begins_on_chip(t)
         first = is_input and t not in self.fetched
         self.fetched.add(t)
         return first
@@ -305,7 +331,7 @@ class State:
         return self.network.tensors[t].name
 
     def owner(self, t: int) -> str:
-        if t in self.caches:
+        if t in self.settled:
             return self.caches[t].owner
         return f"tensor {self.name(t)}"
 

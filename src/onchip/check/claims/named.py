@@ -59,7 +59,8 @@ def why_outside(plan: Plan, planner: str) -> str:
     if bool(plan.chip.memories) != (planner == "memories"):
         several = "one memory" if planner == "memories" else "several memories"
         return f"planner {planner} is not for a chip of {several}"
-    if planner != "placement" and (plan.pins or plan.state or plan.caches):
+    begins = planner == "joint" and all(cache.input is None for cache in plan.caches)
+    if planner != "placement" and (plan.pins or plan.state or (plan.caches and not begins)):
         return f"planner {planner} keeps nothing on chip for good, and the plan has pins, states or caches"
     if planner in ("placement", "baseline", "memories"):
         return _placed(plan, planner, goal)
