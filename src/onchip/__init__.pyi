@@ -548,13 +548,18 @@ def lengths(
     capacity: int | None = None,
     seed: int = 0,
     objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
+    fuse: bool = False,
+    overlap: bool = True,
+    nests: bool = True,
+    channel_tile: int | None = None,
 ) -> Lengths:
     """Plan a network for every length of an open dimension, and find where the best plan changes.
 
     `model` is a file with a dimension that `length` names, as "past=1..2048"; `budget` is bytes or a size.
     One plan serves a row of lengths: the same instructions at the same addresses. That it is the best at each
-    is proved from the ends of the row, or checked at every length; every row says which. `save` writes the
-    table for a runtime, and the plans.
+    is proved from the ends of the row, or checked at every length; every row says which. With `fuse=True`
+    operators may run fused, and every length is checked. `save` writes the table for a runtime, and the
+    plans.
 
     Raises `Infeasible` where the first length has no plan, `ModelError`, `ChipError` or `UsageError`.
 
@@ -585,6 +590,10 @@ def lengths(
     - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
+    - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
+    - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
+    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """
 
 def session(
@@ -631,7 +640,8 @@ def session(
     `prompt` makes the caches that `state` names, `step` appends to them; both are files. `length` names the
     step's open dimension and its lengths, the first of which is what the prompt leaves; `prompt_dims` are
     the prompt's dimensions; with `fuse=True` its operators may run fused, in tiles. The other options hold
-    for both. The steps are planned as by `lengths`. `check` proves that the plans follow each other, `run` executes them in turn, `save` writes them.
+    for both. The steps are planned as by `lengths`. `check` proves that the plans follow each other, `run`
+    executes them in turn, `save` writes them.
 
     Raises `Infeasible` naming the caches that do not fit, `ModelError`, `ChipError` or `UsageError`.
 

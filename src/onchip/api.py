@@ -143,7 +143,7 @@ def plan(
     return recorded(planned, model, **context)
 
 
-@takes(LengthOptions, ReadOptions, PlacementOptions)
+@takes(LengthOptions, ReadOptions, PlacementOptions, JointOptions)
 def lengths(
     model: str | Path,
     chip: str | Path | Chip = "generic",
@@ -156,8 +156,9 @@ def lengths(
 
     `model` is a file with a dimension that `length` names, as "past=1..2048"; `budget` is bytes or a size.
     One plan serves a row of lengths: the same instructions at the same addresses. That it is the best at each
-    is proved from the ends of the row, or checked at every length; every row says which. `save` writes the
-    table for a runtime, and the plans.
+    is proved from the ends of the row, or checked at every length; every row says which. With `fuse=True`
+    operators may run fused, and every length is checked. `save` writes the table for a runtime, and the
+    plans.
 
     Raises `Infeasible` where the first length has no plan, `ModelError`, `ChipError` or `UsageError`.
     """
@@ -228,6 +229,7 @@ def _lengths(
         raise UsageError("is read at many lengths: expected a path", item="model")
     rest = dict(options)
     reading, asked = taken(ReadOptions, rest), LengthOptions(**taken(LengthOptions, rest))
+    fusing = JointOptions(**taken(JointOptions, rest))
     placing = options_of(PlacementOptions, rest)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     if on.memories:
@@ -244,7 +246,13 @@ def _lengths(
         return known[length]
 
     made = plan_lengths(
-        lambda length: source_at(length).network, on, bytes_, asked, placing, Limits.of(placing, progress)
+        lambda length: source_at(length).network,
+        on,
+        bytes_,
+        asked,
+        placing,
+        Limits.of(placing, progress),
+        fusing if fusing.fuse else None,
     )
 
     def record(plan: PlanProgram, length: int) -> Plan:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onchip.base.errors import Infeasible
+from onchip.base.errors import Infeasible, UsageError
+from onchip.by_length.fused import Fused
 from onchip.by_length.options import LengthOptions
 from onchip.by_length.rows import Beyond, Row
 from onchip.by_length.series import Series
@@ -13,6 +14,7 @@ from onchip.by_length.stretch import Stretch, evenly, plan_at, stretch
 from onchip.by_length.table import Lengths
 from onchip.machines.chip import Chip
 from onchip.network import Network
+from onchip.planners.joint import JointOptions, refuse
 from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement import plan as place
@@ -28,14 +30,24 @@ def plan_lengths(
     asked: LengthOptions,
     options: PlacementOptions,
     limits: Limits,
+    fusing: JointOptions | None = None,
 ) -> Lengths:
     """Return plans for all lengths that `asked` names, each the best at every length of its row.
 
-    `network_at` reads the network of a length. Raises `Infeasible` where the first length has no plan,
-    `UsageError` for options whose plans are not the best of one space at every length.
+    `network_at` reads the network of a length; with `fusing` operators may run fused. Raises `Infeasible`
+    where the first length has no plan, `UsageError` for options whose plans are not the best of one space at
+    every length.
     """
     name, first, last = asked.lengths()
     series = Series(network_at, chip, budget, options, last)
+    if fusing is not None:
+        refuse(fusing, options)
+        if options.state:
+            raise UsageError(
+                "does not go with --fuse here: steps that run fused keep caches in DRAM", item="--state"
+            )
+        with limits.interruptible() as limits:
+            return Fused(series, asked, fusing, limits).table()
     with limits.interruptible() as limits:
         return _Cover(series, asked, first, last, limits).table(name)
 

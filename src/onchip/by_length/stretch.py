@@ -23,10 +23,13 @@ from itertools import pairwise
 from onchip.base.errors import IllegalPlan
 from onchip.by_length.series import At
 from onchip.check import certify
+from onchip.check.rules import Broken
+from onchip.check.streaming import crossing_bytes
+from onchip.check.units import streams_of, units_of
 from onchip.network import Network
 from onchip.planners.limits import Limits
 from onchip.planners.placement.exact import search
-from onchip.plans import Plan, Status, bind
+from onchip.plans import Instruction, Plan, Run, Status, bind
 
 __all__ = ["Stretch", "at_network", "evenly", "least", "plan_at", "stretch"]
 
@@ -56,26 +59,51 @@ class Stretch:
 def at_network(plan: Plan, network: Network, least: int = 0) -> Plan | None:
     """Return a plan of a longer network for a shorter one, proved legal there; None if it is not.
 
-    `least` are the bytes of traffic that every plan of the shorter network moves.
+    `least` are the bytes that every plan of the shorter network moves: of traffic, or of all if that is the
+    plan's objective.
     """
+    fused = plan.options.get("objective") == "dram"
     try:
         made = certify(
             network,
             plan.chip,
             plan.budget,
-            plan.program,
+            _crossing(plan, network) if plan.groups else plan.program,
             status="feasible",
             lower_bound_bytes=0,
+            dram_lower_bound_bytes=0 if fused else None,
             seconds=plan.result.seconds,
             space=plan.result.space,
+            groups=plan.groups,
             caches=plan.caches,
             options=plan.options,
         )
-    except IllegalPlan:
+    except (IllegalPlan, Broken):
         return None
-    bound = min(least, made.result.traffic_bytes)
-    status: Status = "optimal" if bound == made.result.traffic_bytes else "feasible"
-    return bind(replace(made, result=replace(made.result, status=status, lower_bound_bytes=bound)))
+    moved = made.result.dram_bytes if fused else made.result.traffic_bytes
+    bound = min(least, moved)
+    status: Status = "optimal" if bound == moved else "feasible"
+    result = replace(made.result, status=status, lower_bound_bytes=0 if fused else bound)
+    return bind(replace(made, result=replace(result, dram_lower_bound_bytes=bound if fused else None)))
+
+
+def _crossing(plan: Plan, network: Network) -> tuple[Instruction, ...]:
+    """Return a plan's program with the bytes that cross in another network. Raises `Broken` if none do."""
+    units = units_of(
+        network,
+        plan.groups,
+        alignment=plan.chip.alignment_bytes,
+        weights_resident=False,
+        streamed=streams_of(plan.program),
+    )
+    program: list[Instruction] = []
+    for step in plan.program:
+        if isinstance(step, Run) and step.streaming:
+            ids = {name: network.tensor_id[name] for name, _ in step.streaming}
+            crossing = crossing_bytes(network, units[step.operator], tuple(ids.values()))
+            step = replace(step, streaming=tuple((name, crossing[t]) for name, t in ids.items()))
+        program.append(step)
+    return tuple(program)
 
 
 def plan_at(plan: Plan, at: At, least: int) -> Plan | None:

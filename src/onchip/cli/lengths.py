@@ -13,6 +13,7 @@ from onchip.by_length.options import LengthOptions
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, stdout
+from onchip.planners.joint import JointOptions
 from onchip.planners.placement import PlacementOptions
 from onchip.readers.source import ReadOptions
 
@@ -24,6 +25,7 @@ def lengths(
     asked: LengthOptions,
     read: ReadOptions,
     placement: PlacementOptions,
+    joint: JointOptions,
     chip: ChipName = "generic",
     budget: Annotated[
         str | None,
@@ -45,6 +47,7 @@ def lengths(
             **{name: getattr(asked, name) for name in asked.__dataclass_fields__},
             **{name: getattr(read, name) for name in read.__dataclass_fields__},
             **{name: getattr(placement, name) for name in placement.__dataclass_fields__},
+            **{name: getattr(joint, name) for name in joint.__dataclass_fields__},
         )
     written = () if output is None else made.save(output)
     if as_json:

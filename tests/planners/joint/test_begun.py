@@ -1,4 +1,4 @@
-"""Joint plans that begin caches: those of groups go through DRAM into their buffers, others are made there."""
+"""Joint plans that begin caches: those of groups go through DRAM into their buffers, others do not."""
 
 from __future__ import annotations
 
