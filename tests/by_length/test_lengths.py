@@ -195,3 +195,14 @@ def test_a_row_of_one_length_is_a_plan_like_any(decode: Path) -> None:
         to_json(table.rows[0].plan).partition('"result"')[0]
         == to_json(replace(alone, options=table.rows[0].plan.options)).partition('"result"')[0]
     )
+
+
+def test_without_time_the_longest_lengths_are_planned(decode: Path) -> None:
+    table = onchip.lengths(decode, length="past=1..60", budget=4096, time_limit=0)
+    assert table.rows[-1].last == 60
+    assert table.asked == 1 < table.first == table.rows[0].first
+    assert f"past 1 to {table.first - 1} were not planned: time is over." in str(table)
+    for row in table.rows:
+        assert table.plan(row.first).check().traffic_bytes - row.gap_bytes <= row.part(row.first).bound(
+            row.first
+        )

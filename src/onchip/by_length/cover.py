@@ -64,12 +64,12 @@ class _Cover:
         top, beyond = self.longest()
         rows: list[Row] = []
         end = top
-        while end >= self.first:
+        while end >= self.first and not (rows and self.limits.over()):
             self.limits.say(f"planning length {end:,}; {len(rows):,} plans for {top - end:,} lengths so far")
             rows.append(self.row(end))
             end = rows[-1].first - 1
         rows.reverse()
-        return Lengths(name, self.first, self.last, tuple(rows), beyond, self.series)
+        return Lengths(name, rows[0].first, self.last, tuple(rows), beyond, self.series, self.first)
 
     def longest(self) -> tuple[int, Beyond | None]:
         """Return the longest length with a plan, and why the next one has none."""
@@ -106,7 +106,7 @@ class _Cover:
                 break
             found.append(part)
             end = part.first - 1
-            if end < self.first:
+            if end < self.first or self.limits.over():
                 break
         if not found:  # a search ran into a limit: the plan's own bound is the better one
             r = made.result
@@ -120,7 +120,7 @@ class _Cover:
 
     def why(self, made: Plan, first: int, before: int) -> str:
         """Return why a plan is not that of the length before its first."""
-        if before < self.first:
+        if before < self.first or self.limits.over():
             return ""
         one, other = self.series.at(before), self.series.at(first)
         if one.structure != other.structure:
@@ -163,14 +163,14 @@ class _Cover:
         if best is None:
             return None
         step, fails = 1, self.first - 1
-        while best.first > self.first:
+        while best.first > self.first and not self.limits.over():
             first = max(self.first, last - step)
             found = self.good(plan, first, last)
             if found is None:
                 fails = first
                 break
             best, step = found, step * 2
-        while best.first - fails > 1 and fails >= self.first:
+        while best.first - fails > 1 and fails >= self.first and not self.limits.over():
             middle = (best.first + fails) // 2
             found = self.good(plan, middle, last)
             best, fails = (found, fails) if found is not None else (best, middle)
@@ -192,5 +192,6 @@ class _Cover:
 
     def sampled(self, first: int, last: int) -> list[int]:
         """Return the lengths of a stretch at which the model is read."""
-        count = min(last - first + 1, self.asked.read)
+        read = 2 if self.limits.over() else self.asked.read
+        count = min(last - first + 1, read)
         return sorted({first + (last - first) * i // (count - 1) for i in range(count)})

@@ -42,12 +42,12 @@ class Fused:
         top, made, beyond = self.longest(first, last)
         rows: list[Row] = []
         end, bound = top, made.result.dram_lower_bound_bytes or 0
-        while end >= first:
+        while end >= first and not (rows and self.limits.over()):
             row, made, bound = self.row(made, bound, end, first)
             rows.append(row)
             end = row.first - 1
         rows.reverse()
-        return Lengths(name, first, last, tuple(rows), beyond, self.series)
+        return Lengths(name, rows[0].first, last, tuple(rows), beyond, self.series, first)
 
     def place(self, length: int) -> Plan:
         """Return the joint plan of a length."""
@@ -89,6 +89,8 @@ class Fused:
         assert begins is not None
         own, why = begins, ""
         for length in range(end - 1, first - 1, -1):
+            if self.limits.over():
+                break
             self.limits.say(f"length {length:,}, with the plan of {end:,}")
             at = self.series.at(length)
             short, bound = plan_at(made, at, 0), self.least(length)

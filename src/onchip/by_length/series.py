@@ -25,8 +25,8 @@ class At:
     caches: Caches
 
     @cached_property
-    def structure(self) -> int:
-        """A number that networks have in common in which every plan of one means the same in the other."""
+    def structure(self) -> tuple[object, ...]:
+        """The parts that networks have in common in which every plan of one means the same in the other."""
         p, n = self.problem, self.network
         names = (tuple(t.name for t in n.tensors), tuple(op.name for op in n.operators))
         parts = (
@@ -39,7 +39,7 @@ class At:
             n.root,
             n.outputs,
         )
-        return hash((names, parts, self.caches.plan))
+        return names, parts, self.caches.plan
 
     @property
     def rooms(self) -> tuple[int, ...]:

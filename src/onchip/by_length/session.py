@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onchip.base.errors import UsageError
+from onchip.base.errors import NegativeAnswer, UsageError
 from onchip.base.files import write_atomically
 from onchip.by_length.options import SessionOptions
 from onchip.by_length.table import Lengths
@@ -43,6 +43,10 @@ def plan_prompt(
     Raises `UsageError` where it does not make them, or not of their shapes and length.
     """
     caches = table.rows[0].begins.caches
+    if table.asked < table.first:
+        raise NegativeAnswer(
+            f"steps of {table.asked:,} to {table.first - 1:,} were not planned: time is over"
+        )
     if not caches:
         raise UsageError("is needed: what grows from the prompt on", item="--state")
     names = asked.begins or tuple(cache.output for cache in caches)

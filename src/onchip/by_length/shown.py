@@ -29,6 +29,9 @@ class Table(Protocol):
     def first(self) -> int: ...
 
     @property
+    def asked(self) -> int: ...
+
+    @property
     def rows(self) -> Sequence[Row]: ...
 
     @property
@@ -80,6 +83,9 @@ def shown(table: Table) -> RenderableType:
     parts += [Text(), *(Text(f"{proof[0].upper()}{proof[1:]}.") for proof in list(proofs)[:4])]
     breaks = [row for row in table.rows if row.why][:MOST]
     parts += [Text(f"{table.name} {row.first:,} begins a row: its plan is {row.why}.") for row in breaks[:6]]
+    if table.asked < table.first:
+        last = table.first - 1
+        parts.append(Text(f"{table.name} {table.asked:,} to {last:,} were not planned: time is over."))
     if table.beyond is not None:
         parts.append(Text(f"No plan from {table.beyond.length:,} on: {table.beyond.reason}"))
     return Group(*parts)

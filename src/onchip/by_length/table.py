@@ -46,7 +46,8 @@ COLUMNS = (
 class Lengths:
     """Plans for all lengths from `first` to `last` of dimension `name`, as far as there are plans.
 
-    `beyond` is the first length without a plan, if one has none.
+    `beyond` is the first length without a plan, if one has none. `asked` is the first length that was asked
+    for: shorter ones than `first` were not planned, because time was over.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Lengths:
     rows: tuple[Row, ...]
     beyond: Beyond | None
     series: Series = field(repr=False)
+    asked: int = 1
     record: Record = field(default=lambda plan, _: plan, repr=False)
 
     def row(self, length: int) -> Row:
