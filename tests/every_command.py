@@ -29,6 +29,13 @@ CALLS: Mapping[str, tuple[str, ...]] = {
     "corun": ("small.json", "small.json", "--time-limit", "5"),
     "mcu": ("made:kws",),
     "sweep": ("sweep.toml", "--jobs", "1"),
+    "lengths": ("words.onnx", "--length", "past=2..6", "--budget", "4KiB"),
+    "session": (
+        "prompt.onnx",
+        "words.onnx",
+        *("--prompt-dims", "words=2", "--length", "past=2..4", "--budget", "4KiB"),
+        *("--state", "past.*=present.*"),
+    ),
     "compare": ("net.json", "--budget", "MP"),
     "check": ("plan.json",),
     "run": ("plan.json",),
@@ -40,7 +47,7 @@ CALLS: Mapping[str, tuple[str, ...]] = {
 }
 """Arguments without outputs, which are added: every option whose help begins with the word "write"."""
 
-FOLDERS = {("mcu", "--output"), ("sweep", "--output")}
+FOLDERS = {("mcu", "--output"), ("sweep", "--output"), ("lengths", "--output"), ("session", "--output")}
 """Outputs that are folders."""
 
 JOURNALS = {"sweep"}
@@ -70,6 +77,7 @@ def prepare(folder: Path) -> None:
     sys.path.insert(0, str(Path(__file__).parent / "readers"))
     from build import graph, weighted
 
+    from growing import model, saved
     from onchip.multi_dnn.profile_file import profile_json
     from onchip.multi_dnn.published import googlenet
     from test_cli import NETWORK
@@ -78,6 +86,8 @@ def prepare(folder: Path) -> None:
         c = Conv<pads=[1,1,1,1], kernel_shape=[3,3]>(x, w) s = Sigmoid(c) y = Mul(c, s) }"""
     (folder / "net.onnx").write_bytes(weighted(graph(text), w=(4, 3, 3, 3)).SerializeToString())
     (folder / "net.json").write_text(json.dumps(NETWORK))
+    saved(folder, "words.onnx", model(words=1, past="past"))
+    saved(folder, "prompt.onnx", model(words="words", past=None))
     (folder / "small.json").write_text(profile_json(googlenet()))
     (folder / "buffers.csv").write_text("id,lower,upper,size\na,0,3,4\nb,1,5,8\nc,3,9,4\n")
     (folder / "sweep.toml").write_text('networks = ["net.json"]\nbudgets = ["MR", "1KiB"]\n')

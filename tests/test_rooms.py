@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("microcontroller", "microcontroller/project", "microcontroller/compare", "comparison/baselines"),
     ("papers/hax_conn", "papers/optimus", "papers/vmcu"),
     ("planners/budgets", "comparison", "multi_dnn/export", "multi_dnn/report", "microcontroller/emulator"),
-    ("results", "sweeps", "multi_dnn/result"),
+    ("results", "sweeps", "by_length", "multi_dnn/result"),
     ("microcontroller/result",),
     ("asked",),
     ("at_run_time",),
@@ -61,7 +61,7 @@ JUDGES = ("check", "run", "planners/modules", "microcontroller/project", "microc
 """What they say of a plan owes its planner nothing."""
 
 WINGS = ("microcontroller", "multi_dnn")
-TOP = ("results", "sweeps", "asked", "at_run_time", "api", "replanning", "cli")
+TOP = ("results", "sweeps", "by_length", "asked", "at_run_time", "api", "replanning", "cli")
 """What may know of a wing without being in it."""
 
 LAYER = {room: n for n, rooms in enumerate(LAYERS) for room in rooms}

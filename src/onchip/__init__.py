@@ -14,7 +14,21 @@ from typing import TYPE_CHECKING, Any
 from onchip import _renamed
 
 if TYPE_CHECKING:
-    from onchip.api import Plan, branches, chip, compare, corun, fuse, load, mcu, plan, read, sweep
+    from onchip.api import (
+        Plan,
+        branches,
+        chip,
+        compare,
+        corun,
+        fuse,
+        lengths,
+        load,
+        mcu,
+        plan,
+        read,
+        session,
+        sweep,
+    )
     from onchip.at_run_time import Prepared, fusion_energy, prepare_fusion, workload
     from onchip.base.errors import (
         ChipError,
@@ -31,6 +45,8 @@ if TYPE_CHECKING:
         ProfileError,
         UsageError,
     )
+    from onchip.by_length.session import Session
+    from onchip.by_length.table import Lengths
     from onchip.comparison.comparison import Comparison
     from onchip.machines.chip import Chip
     from onchip.microcontroller.result.microcontroller import Microcontroller
@@ -52,6 +68,8 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "mcu",
     "compare",
     "sweep",
+    "lengths",
+    "session",
     "read",
     # verbs for planning at run time
     "prepare_fusion",
@@ -65,6 +83,8 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "Microcontroller",
     "Comparison",
     "Swept",
+    "Lengths",
+    "Session",
     "Prepared",
     "DynamicScheduler",
     "StaticScheduler",
@@ -99,10 +119,12 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "compare",
         "corun",
         "fuse",
+        "lengths",
         "load",
         "mcu",
         "plan",
         "read",
+        "session",
         "sweep",
     ),
     "onchip.at_run_time": ("Prepared", "fusion_energy", "prepare_fusion", "workload"),
@@ -130,6 +152,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "onchip.results.fused": ("Fused",),
     "onchip.microcontroller.result.microcontroller": ("Microcontroller",),
     "onchip.sweeps.swept": ("Swept",),
+    "onchip.by_length.session": ("Session",),
+    "onchip.by_length.table": ("Lengths",),
 }
 """The module of each name, imported on its first use, so that `import onchip` costs next to nothing."""
 

@@ -34,6 +34,8 @@ from onchip.base.errors import OnchipError as OnchipError
 from onchip.base.errors import PlanFormatError as PlanFormatError
 from onchip.base.errors import ProfileError as ProfileError
 from onchip.base.errors import UsageError as UsageError
+from onchip.by_length.session import Session as Session
+from onchip.by_length.table import Lengths as Lengths
 from onchip.comparison.comparison import Comparison as Comparison
 from onchip.machines.chip import Chip as Chip
 from onchip.microcontroller.result.microcontroller import Microcontroller as Microcontroller
@@ -60,6 +62,8 @@ __all__ = [
     "mcu",
     "compare",
     "sweep",
+    "lengths",
+    "session",
     "read",
     "prepare_fusion",
     "fusion_energy",
@@ -71,6 +75,8 @@ __all__ = [
     "Microcontroller",
     "Comparison",
     "Swept",
+    "Lengths",
+    "Session",
     "Prepared",
     "DynamicScheduler",
     "StaticScheduler",
@@ -153,6 +159,7 @@ def plan(
     moves: bool = True,
     pin: tuple[str, ...] = (),
     state: tuple[str, ...] = (),
+    capacity: int | None = None,
     seed: int = 0,
     objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
     fuse: bool = False,
@@ -196,7 +203,8 @@ def plan(
     - `inputs` (default 'sensible'): `sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`).
     - `moves` (default True): On a chip with several memories tensors may move from one to another, or (`--no-moves`) stay in one.
     - `pin` (default ()): Keep TENSOR on chip from its creation to its last reader, in one place; or `weights:OPERATOR` for good. With @ADDRESS behind it there. May be given several times.
-    - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. May be given several times.
+    - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. An output that is the input with new rows behind it is a cache: it grows in a buffer of its own; =OUTPUT begins one. A `*` in both stands for the same text. May be given several times.
+    - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
@@ -507,6 +515,169 @@ def sweep(
     - `time_limit` (default None): Seconds in all; when they are over, the same command goes on where it was.
     - `retry` (default False): Try the points again that failed in an earlier run.
     - `trust` (default ()): Read this network of the spec, which may run code: `module:function` or `.pt2`; may be repeated.
+    """
+
+def lengths(
+    model: str | Path,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    length: str = "",
+    slack: float = 0.0,
+    read: int = 256,
+    granularity: Literal["fused", "op"] = "fused",
+    dtype: Literal["file", "int8", "int16"] | None = None,
+    dims: str = "",
+    batch: int | None = None,
+    attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
+    concat_views: bool = False,
+    weights: Literal["streamed", "resident"] = "streamed",
+    order: Literal["free", "given", "minpeak"] = "free",
+    in_place: bool = False,
+    time_limit: float | None = None,
+    memory_limit: int = 2147483648,
+    strategy: Literal["exact", "dnc", "beam", "greedy", "ilp"] = "exact",
+    beam_width: int = 100,
+    solver: Literal["cp-sat", "highs", "scip"] = "cp-sat",
+    inputs: Literal["sensible", "literal"] = "sensible",
+    moves: bool = True,
+    pin: tuple[str, ...] = (),
+    state: tuple[str, ...] = (),
+    capacity: int | None = None,
+    seed: int = 0,
+    objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
+    fuse: bool = False,
+    overlap: bool = True,
+    nests: bool = True,
+    channel_tile: int | None = None,
+) -> Lengths:
+    """Plan a network for every length of an open dimension, and find where the best plan changes.
+
+    `model` is a file with a dimension that `length` names, as "past=1..2048"; `budget` is bytes or a size.
+    One plan serves a row of lengths: the same instructions at the same addresses. That it is the best at each
+    is proved from the ends of the row, or checked at every length; every row says which. With `fuse=True`
+    operators may run fused, and every length is checked. `save` writes the table for a runtime, and the
+    plans.
+
+    Raises `Infeasible` where the first length has no plan, `ModelError`, `ChipError` or `UsageError`.
+
+    Options:
+
+    - `length` (default ''): The open dimension and its lengths, `past=1..2048`.
+    - `slack` (default 0.0): Percent of DRAM bytes that a plan may move beyond the best of a length: fewer plans for all.
+    - `read` (default 256): The most lengths at which the model is read to see that its tensors grow evenly. Proofs name it.
+    - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
+    - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
+    - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
+    - `in_place` (default False): Element-wise operators may write their output over an input that nobody reads afterwards (strategies `exact`, `dnc`, `beam`).
+    - `time_limit` (default None): Seconds in all, reading included; when they are over, the plan is the best so far, with its gap.
+    - `memory_limit` (default 2147483648): Bytes that the search may hold; when they are full, the plan is the best so far, with its gap.
+    - `strategy` (default 'exact'): `exact`: complete search, then addresses. `dnc`: divide at break nodes, solve the pieces exactly. `beam`: a beam search. `greedy`: one pass, no search. `ilp`: COSMA's integer program, for small networks. All state a proved lower bound.
+    - `beam_width` (default 100): States that strategy `beam` keeps of each length.
+    - `solver` (default 'cp-sat'): What solves the program of strategy `ilp`; the other strategies need none.
+    - `inputs` (default 'sensible'): `sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`).
+    - `moves` (default True): On a chip with several memories tensors may move from one to another, or (`--no-moves`) stay in one.
+    - `pin` (default ()): Keep TENSOR on chip from its creation to its last reader, in one place; or `weights:OPERATOR` for good. With @ADDRESS behind it there. May be given several times.
+    - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. An output that is the input with new rows behind it is a cache: it grows in a buffer of its own; =OUTPUT begins one. A `*` in both stands for the same text. May be given several times.
+    - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
+    - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
+    - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
+    - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
+    - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
+    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
+    """
+
+def session(
+    prompt: str | Path,
+    step: str | Path,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    prompt_dims: str = "",
+    begins: tuple[str, ...] = (),
+    length: str = "",
+    slack: float = 0.0,
+    read: int = 256,
+    granularity: Literal["fused", "op"] = "fused",
+    dtype: Literal["file", "int8", "int16"] | None = None,
+    dims: str = "",
+    batch: int | None = None,
+    attention: Literal["whole", "parts"] = "whole",
+    cache: str = "",
+    concat_views: bool = False,
+    weights: Literal["streamed", "resident"] = "streamed",
+    order: Literal["free", "given", "minpeak"] = "free",
+    in_place: bool = False,
+    time_limit: float | None = None,
+    memory_limit: int = 2147483648,
+    strategy: Literal["exact", "dnc", "beam", "greedy", "ilp"] = "exact",
+    beam_width: int = 100,
+    solver: Literal["cp-sat", "highs", "scip"] = "cp-sat",
+    inputs: Literal["sensible", "literal"] = "sensible",
+    moves: bool = True,
+    pin: tuple[str, ...] = (),
+    state: tuple[str, ...] = (),
+    capacity: int | None = None,
+    seed: int = 0,
+    objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
+    fuse: bool = False,
+    overlap: bool = True,
+    nests: bool = True,
+    channel_tile: int | None = None,
+) -> Session:
+    """Plan a prompt and the steps behind it into one arena, with the caches on chip at one place.
+
+    `prompt` makes the caches that `state` names, `step` appends to them; both are files. `length` names the
+    step's open dimension and its lengths, the first of which is what the prompt leaves; `prompt_dims` are
+    the prompt's dimensions; with `fuse=True` its operators may run fused, in tiles. The other options hold
+    for both. The steps are planned as by `lengths`. `check` proves that the plans follow each other, `run`
+    executes them in turn, `save` writes them.
+
+    Raises `Infeasible` naming the caches that do not fit, `ModelError`, `ChipError` or `UsageError`.
+
+    Options:
+
+    - `prompt_dims` (default ''): Values for symbolic dimensions of the prompt, `words=40`; `--dims` and `--length` are the steps'.
+    - `begins` (default ()): Outputs of the prompt that begin the caches, in the order of --state; without, those of the same names as the steps'. May be given several times.
+    - `length` (default ''): The open dimension and its lengths, `past=1..2048`.
+    - `slack` (default 0.0): Percent of DRAM bytes that a plan may move beyond the best of a length: fewer plans for all.
+    - `read` (default 256): The most lengths at which the model is read to see that its tensors grow evenly. Proofs name it.
+    - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
+    - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
+    - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
+    - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
+    - `in_place` (default False): Element-wise operators may write their output over an input that nobody reads afterwards (strategies `exact`, `dnc`, `beam`).
+    - `time_limit` (default None): Seconds in all, reading included; when they are over, the plan is the best so far, with its gap.
+    - `memory_limit` (default 2147483648): Bytes that the search may hold; when they are full, the plan is the best so far, with its gap.
+    - `strategy` (default 'exact'): `exact`: complete search, then addresses. `dnc`: divide at break nodes, solve the pieces exactly. `beam`: a beam search. `greedy`: one pass, no search. `ilp`: COSMA's integer program, for small networks. All state a proved lower bound.
+    - `beam_width` (default 100): States that strategy `beam` keeps of each length.
+    - `solver` (default 'cp-sat'): What solves the program of strategy `ilp`; the other strategies need none.
+    - `inputs` (default 'sensible'): `sensible`: a network input lies in DRAM, so evicting it is free. `literal`: its first spill is charged, as COSMA's eq. 12 says (strategies `exact` and `ilp`).
+    - `moves` (default True): On a chip with several memories tensors may move from one to another, or (`--no-moves`) stay in one.
+    - `pin` (default ()): Keep TENSOR on chip from its creation to its last reader, in one place; or `weights:OPERATOR` for good. With @ADDRESS behind it there. May be given several times.
+    - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. An output that is the input with new rows behind it is a cache: it grows in a buffer of its own; =OUTPUT begins one. A `*` in both stands for the same text. May be given several times.
+    - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
+    - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
+    - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
+    - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
+    - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
+    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """
 
 def read(

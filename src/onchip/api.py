@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
@@ -12,6 +12,7 @@ from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_i
 from onchip.at_run_time import refuse_no_list, workload
 from onchip.base.errors import Infeasible, NeedsTraffic, UsageError
 from onchip.base.options import takes
+from onchip.by_length.options import LengthOptions, SessionOptions
 from onchip.comparison.options import CompareOptions
 from onchip.machines.board import load_board
 from onchip.machines.chip import Chip, load_chip
@@ -31,6 +32,8 @@ from onchip.results.planned import Plan
 from onchip.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
+    from onchip.by_length.session import Session
+    from onchip.by_length.table import Lengths
     from onchip.comparison.comparison import Comparison
     from onchip.machines.board import Board
     from onchip.machines.soc import SoC
@@ -44,7 +47,20 @@ if TYPE_CHECKING:
     from onchip.sweeps.spec import Spec
     from onchip.sweeps.swept import Swept
 
-__all__ = ["Plan", "branches", "chip", "compare", "corun", "fuse", "load", "mcu", "plan", "read", "sweep"]
+__all__ = [
+    "Plan",
+    "branches",
+    "chip",
+    "compare",
+    "corun",
+    "fuse",
+    "lengths",
+    "load",
+    "mcu",
+    "plan",
+    "read",
+    "sweep",
+]
 
 
 @takes(ReadOptions)
@@ -119,10 +135,131 @@ def plan(
     if fusing.fuse:
         if bytes_ is None:
             raise UsageError("is needed with --fuse", item="--budget")
+        if placing.state:
+            return recorded(joint.plan_begun(network, on, bytes_, fusing, placing, limits()), model)
         return recorded(joint.plan(network, on, bytes_, fusing, placing, limits()), model)
     planned = placement.plan(network, on, bytes_, placing, limits())
     context = context_of(planned, network, on, placing, progress)
     return recorded(planned, model, **context)
+
+
+@takes(LengthOptions, ReadOptions, PlacementOptions, JointOptions)
+def lengths(
+    model: str | Path,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Lengths:
+    """Plan a network for every length of an open dimension, and find where the best plan changes.
+
+    `model` is a file with a dimension that `length` names, as "past=1..2048"; `budget` is bytes or a size.
+    One plan serves a row of lengths: the same instructions at the same addresses. That it is the best at each
+    is proved from the ends of the row, or checked at every length; every row says which. With `fuse=True`
+    operators may run fused, and every length is checked. `save` writes the table for a runtime, and the
+    plans.
+
+    Raises `Infeasible` where the first length has no plan, `ModelError`, `ChipError` or `UsageError`.
+    """
+    return _lengths(model, chip, budget, progress, options)[0]
+
+
+@takes(SessionOptions, LengthOptions, ReadOptions, PlacementOptions, JointOptions)
+def session(
+    prompt: str | Path,
+    step: str | Path,
+    chip: str | Path | Chip = "generic",
+    budget: str | int | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Session:
+    """Plan a prompt and the steps behind it into one arena, with the caches on chip at one place.
+
+    `prompt` makes the caches that `state` names, `step` appends to them; both are files. `length` names the
+    step's open dimension and its lengths, the first of which is what the prompt leaves; `prompt_dims` are
+    the prompt's dimensions; with `fuse=True` its operators may run fused, in tiles. The other options hold
+    for both. The steps are planned as by `lengths`. `check` proves that the plans follow each other, `run`
+    executes them in turn, `save` writes them.
+
+    Raises `Infeasible` naming the caches that do not fit, `ModelError`, `ChipError` or `UsageError`.
+    """
+    from onchip.by_length import Session, plan_prompt
+
+    if not isinstance(prompt, str | Path):
+        raise UsageError("expected the path of a prompt", item="prompt")
+    rest = dict(options)
+    asked = SessionOptions(**taken(SessionOptions, rest))
+    fusing = JointOptions(**taken(JointOptions, rest))
+    table, source_at = _lengths(step, chip, budget, progress, rest)
+    on = chip if isinstance(chip, Chip) else load_chip(chip)
+    reading = taken(ReadOptions, rest)
+    source = load(prompt, **{**reading, "dims": asked.prompt_dims, "cache": ""})
+    taken(LengthOptions, rest)
+    placing = options_of(PlacementOptions, rest)
+    bytes_ = own_budget(on, budget, "a session")
+
+    def planner(how: PlacementOptions) -> PlanProgram:
+        from onchip.planners import joint, placement
+
+        limits = Limits.of(how, progress)
+        if not fusing.fuse:
+            return placement.plan(source.network, on, bytes_, how, limits)
+        joint.refuse(fusing, how)
+        return joint.plan_begun(source.network, on, bytes_, fusing, how, limits)
+
+    made = plan_prompt(source.network, asked, table, placing, planner)
+    both = Session(recorded(made, source), table, lambda n: source if n is None else source_at(n))
+    both.check()
+    return both
+
+
+def _lengths(
+    model: str | Path,
+    chip: str | Path | Chip,
+    budget: str | int | None,
+    progress: Progress | None,
+    options: dict[str, Any],
+) -> tuple[Lengths, Callable[[int], Source]]:
+    """Return the plans of all lengths, and what reads the model of one."""
+    from onchip.by_length import plan_lengths
+
+    if not isinstance(model, str | Path):
+        raise UsageError("is read at many lengths: expected a path", item="model")
+    rest = dict(options)
+    reading, asked = taken(ReadOptions, rest), LengthOptions(**taken(LengthOptions, rest))
+    fusing = JointOptions(**taken(JointOptions, rest))
+    placing = options_of(PlacementOptions, rest)
+    on = chip if isinstance(chip, Chip) else load_chip(chip)
+    if on.memories:
+        raise UsageError(f"is for a chip with one memory, and {on.name} has several", item="lengths")
+    bytes_ = own_budget(on, budget, "lengths")
+    name = asked.lengths()[0]
+    dims = str(reading.pop("dims", "") or "")
+    known: dict[int, Source] = {}
+
+    def source_at(length: int) -> Source:
+        if length not in known:
+            known.clear()
+            known[length] = load(model, **reading, dims=",".join(filter(None, (dims, f"{name}={length}"))))
+        return known[length]
+
+    made = plan_lengths(
+        lambda length: source_at(length).network,
+        on,
+        bytes_,
+        asked,
+        placing,
+        Limits.of(placing, progress),
+        fusing if fusing.fuse else None,
+    )
+
+    def record(plan: PlanProgram, length: int) -> Plan:
+        own = {key: value for key, value in plan.options.items() if key != "dims"}  # of another length
+        return recorded(replace(plan, options=own), source_at(length))
+
+    return made.recorded(record), source_at
 
 
 @takes(ReadOptions, FusionOptions)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
 from onchip import api
 from onchip.base import guard
-from onchip.base.errors import InputError, UsageError
+from onchip.base.errors import InputError, NegativeAnswer, UsageError
 from onchip.comparison.what_if import what_if as over_budgets
 from onchip.machines.chip import Chip, builtin_chips, load_chip
 from onchip.network import Network
@@ -16,10 +16,10 @@ from onchip.planners import registry
 from onchip.planners.limits import Limits
 from onchip.planners.protocol import FiguresOnly
 from onchip.plans import Plan
-from onchip.readers import Source
+from onchip.readers import ReadOptions, Source
 from onchip.report.what_if import WhatIf
 
-__all__ = ["replanner", "what_if"]
+__all__ = ["network_at", "replanner", "session_in_turn", "source_at", "what_if"]
 
 
 def what_if(
@@ -53,7 +53,7 @@ def replanner(
     planner = registry.find(name)
     if planner is None or not planner.anywhere:
         raise UsageError(f"plans by {name} cannot be made again for another budget", item="--what-if")
-    if plan.pins or plan.state:
+    if plan.pins or plan.state or plan.caches:
         raise UsageError("what is pinned or handed on has addresses in this budget", item="--what-if")
     options = planner.options_of(plan)
 
@@ -65,6 +65,55 @@ def replanner(
             raise UsageError("what this fuser finds is no plan", item="--what-if") from None
 
     return again
+
+
+def network_at(plan: Plan, name: str, length: int) -> Network:
+    """Return the network of a plan with another size of the dimension `name`, as its planner saw it.
+
+    Raises `InputError` where the model is missing or has changed.
+    """
+    network = source_at(plan, name, length).network
+    resident = plan.options.get("weights") == "resident" and plan.chip.weight_scratchpad_bytes is None
+    return network.with_resident_weights() if resident else network
+
+
+def source_at(plan: Plan, name: str, length: int) -> Source:
+    """Return the model of a plan with another size of the dimension `name`. Raises as `network_at` does."""
+    from onchip.readers.reference import check_named
+    from onchip.run.source import read_options
+
+    how = read_options(plan)
+    others = [part for part in how.dims.split(",") if part and part.rpartition("=")[0].strip() != name]
+    check_named(plan.network.source)
+    given = {f.name: v for f in fields(how) if (v := getattr(how, f.name)) and f.name != "dims"}
+    source = api.load(plan.network.source, **given, dims=",".join([*others, f"{name}={length}"]))
+    if plan.network.sha256 != source.network.sha256:
+        raise InputError("the model changed since it was planned", where=plan.network.source)
+    return source
+
+
+def session_in_turn(path: Path, steps: int | None = None) -> Iterator[tuple[Plan, Source]]:
+    """Yield the plans of a session's file with their models, in the order in which they are executed.
+
+    `steps` are the steps behind the prompt (None: all). Raises `PlanFormatError` for a file that is none.
+    """
+    from onchip.by_length.judge import read_session, row_plan
+    from onchip.by_length.session import new_rows
+    from onchip.by_length.stretch import at_network
+    from onchip.run.source import read_options
+
+    _, prompt, table = read_session(path)
+    given = {f.name: v for f in fields(ReadOptions) if (v := getattr(read_options(prompt), f.name))}
+    yield prompt, api.load(prompt.network.source, **given)
+    length, name, done = table["from"], table["dimension"], 0
+    while length <= table["to"] and (steps is None or done < steps):
+        row = row_plan(table, path, length)
+        plan = at_network(row, network_at(row, name, length))
+        if plan is None:
+            raise NegativeAnswer(f"{path}: the plan of {name} {length:,} is not legal there")
+        own = {**plan.options, "dims": source_at(row, name, length).options.dims}
+        yield replace(plan, options=own), source_at(row, name, length)
+        length, done = length + new_rows(plan), done + 1
 
 
 def _source(plan: Plan, model: str | Path | None) -> Source | Network:

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from random import Random
 
-import broken_joins  # noqa: F401  registers its breakers
+import broken_caches  # noqa: F401  registers its breakers
+import broken_joins  # noqa: F401
 import broken_memories  # noqa: F401
 import broken_nests  # noqa: F401
 import broken_pins  # noqa: F401

@@ -34,6 +34,11 @@ def test_the_examples_of_extending_run(page: Path) -> None:
     run(page)
 
 
+@pytest.mark.thorough
+def test_the_page_on_caches_runs() -> None:
+    run(DOCS / "caches.md")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted((DOCS / "tutorials").glob("*.md")), ids=lambda p: p.stem)
 def test_the_tutorials_run(page: Path) -> None:

@@ -15,6 +15,7 @@ from onchip.check.certificate import certify, plan_chip_of
 from onchip.check.claims.standing import Standing, standing, why_derived
 from onchip.check.energy import energy
 from onchip.check.figures import times_of
+from onchip.check.following import prove_following
 from onchip.check.joins import concat_offsets, plain_concat
 from onchip.check.judge import check
 from onchip.check.nests import Layout, Place, layout_of
@@ -40,6 +41,7 @@ __all__ = [
     "may_overwrite",
     "plain_concat",
     "plan_chip_of",
+    "prove_following",
     "standing",
     "streaming_scratch",
     "times_of",

@@ -14,7 +14,7 @@ from onchip.check.replay import replay_and_keep
 from onchip.check.rules import Broken
 from onchip.machines.chip import RATES, Chip
 from onchip.network import Network
-from onchip.plans import Group, Instruction, Pin, Plan, PlanChip, Result, Section, State, Status, bind
+from onchip.plans import Cache, Group, Instruction, Pin, Plan, PlanChip, Result, Section, State, Status, bind
 
 __all__ = ["certify", "plan_chip_of"]
 
@@ -31,6 +31,7 @@ def certify(
     groups: Sequence[Group] = (),
     pins: Sequence[Pin] = (),
     state: Sequence[State] = (),
+    caches: Sequence[Cache] = (),
     sections: Sequence[Section] = (),
     options: Mapping[str, str | int | float | bool | None] | None = None,
     peak_lower_bound_bytes: int | None = None,
@@ -70,6 +71,7 @@ def certify(
         groups=tuple(groups),
         pins=tuple(pins),
         state=tuple(state),
+        caches=tuple(caches),
         sections=tuple(sections),
         options=dict(options or {}),
     )

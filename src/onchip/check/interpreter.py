@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from onchip.base.units import MAX_BYTES
+from onchip.check.caches import caches_of
 from onchip.check.group_overlap import prove_group_overlap
 from onchip.check.joins import concat_offsets
 from onchip.check.ledger import Ledger
@@ -125,11 +126,13 @@ class Machine:
         for unit in self.units.values():
             for t in unit.reads:
                 self.to_read[t] += 1
-        inputs = inputs_from_dram(self.network, self.pinned)
+        self.caches = caches_of(plan)
+        self.settled: set[int] = set()  # tensors of caches in their buffers
+        inputs = inputs_from_dram(self.network, self.pinned) - self.caches.inputs
         handed_over = {last for _, last, _ in self.pinned.state}
         for t in handed_over:
             self.to_read[t] += 1  # by the next inference
-        self.outputs = set(bits(self.network.output_roots)) - handed_over
+        self.outputs = set(self.caches.outputs) - handed_over
         self.ledger = Ledger(inputs, self.outputs, copies=set(inputs))
         self.produced = set(bits(self.network.input_roots))
         self.address: dict[int, int] = {}  # of every tensor that is resident or reserved
@@ -152,6 +155,7 @@ class Machine:
             self.reserve(first, at, at.range(address, self.size(first)))
         for t in self.pinned.tensors:
             self.outside_groups(t)
+        self.hold_caches()
 
     # -- instructions ----------------------------------------------------------------------------------
 
@@ -181,17 +185,66 @@ class Machine:
             case _:
                 raise NotImplementedError(f"the checker has no rule for {type(instruction).__name__}")
 
+    def hold_caches(self) -> None:
+        """Take the buffers of caches for good; their inputs lie there."""
+        for cache in self.caches.all:
+            at = self.spaces[None]
+            self.take(at, at.range(cache.address, cache.bytes), f"cache {self.name(cache.last)}")
+            for t in (cache.last, cache.first):
+                if t is not None and t in self.pinned.tensors:
+                    broken("cache-moved", f"{self.name(t)} is pinned")
+                if t is not None and cache.first is not None and self.grouped(t):
+                    broken("cache-moved", f"{self.name(t)} is read or made in a group")
+            if cache.first is not None:
+                self.settle(cache.first, cache.address)
+
+    def grouped(self, t: int) -> bool:
+        """Return whether a group touches a tensor."""
+        return any(
+            unit.group and t in (*unit.reads, *unit.writes, *unit.inner) for unit in self.units.values()
+        )
+
+    def settle(self, t: int, address: int) -> None:
+        """Let a tensor of a cache lie in its buffer, which is taken already."""
+        self.address[t], self.owned[t], self.home[t] = address, [], self.spaces[None]
+        self.settled.add(t)
+
+    def settles(self, t: int, address: int) -> bool:
+        """Return whether a tensor that a range is asked for begins a cache, and the range is its buffer."""
+        cache = self.caches.by_tensor.get(t)
+        return cache is not None and cache.first is None and cache.address == address
+
+    def append(self, t: int, address: int, over: int | None, by: int) -> None:
+        """Reserve the output of a cache that grows in its buffer, over its input."""
+        cache = self.caches.by_tensor[t]
+        if (t, address, over, by) != (cache.last, cache.address, cache.first, 0):
+            start = "" if cache.first is None else f", over {self.name(cache.first)} by 0"
+            broken("cache-moved", f"the cache {self.name(cache.last)} lies at {cache.address}{start}")
+        assert over is not None
+        self.ends_with(over, self.producer[t], t)
+        self.not_ended(over)
+        self.over[over] = t
+        self.settle(t, address)
+
     def load(self, t: int, at: Space, address: int) -> None:
         if t not in self.ledger.copies:
             broken("load-no-dram-copy", f"{self.name(t)} has no DRAM copy")
         self.not_resident(t)
-        self.reserve(t, at, at.range(address, self.size(t)))
+        if self.settles(t, address):
+            self.settle(t, address)
+        else:
+            self.reserve(t, at, at.range(address, self.size(t)))
         self.ledger.bring_in(t, self.size(t), self.size(t))
         self.accesses.touch(at.name, self.size(t))
 
     def alloc(self, t: int, at: Space, address: int) -> None:
         self.not_produced(t)
         self.not_resident(t)
+        if self.caches.grows(t):
+            self.append(t, address, None, 0)
+        if self.settles(t, address):
+            self.settle(t, address)
+            return
         self.reserve(t, at, at.range(address, self.size(t)))
 
     def move(self, t: int, at: Space, address: int) -> None:
@@ -210,6 +263,9 @@ class Machine:
     def alloc_over(self, t: int, at: Space, address: int, x: int, by: int) -> None:
         self.not_produced(t)
         self.not_resident(t)
+        if self.caches.grows(t) or x in self.settled:
+            self.append(t if t in self.caches else x, address, x, by)
+            return
         unit = self.producer[t]
         self.ends_with(x, unit, t)
         self.together(t, x, at)
@@ -233,6 +289,8 @@ class Machine:
     def alloc_of(self, t: int, at: Space, address: int, operands: list[int]) -> None:
         self.not_produced(t)
         self.not_resident(t)
+        for x in (t, *operands):
+            self.not_cached(x)
         unit = self.producer[t]
         for x in operands:
             self.ends_with(x, unit, t)
@@ -253,6 +311,8 @@ class Machine:
         if unit.workspace:
             broken("join-not-concat", f"{unit.name} has a workspace of {unit.workspace:,} bytes")
         (t,) = unit.writes
+        for x in (t, *unit.reads):
+            self.not_cached(x)
         if t in self.pinned.tensors:
             broken("pin-moved", f"{self.name(t)} is pinned, and joined in DRAM")
         if t in self.address:
@@ -292,6 +352,9 @@ class Machine:
     def run(self, unit: Unit, streaming: dict[int, int]) -> None:
         if unit.name in self.run_already:
             broken("already-run", f"{unit.name} has run")
+        if unit.group or streaming:
+            for t in (*unit.reads, *unit.writes):
+                self.not_cached(t)
         for t in streaming:
             if t in self.pinned.tensors:
                 broken("pin-moved", f"{self.name(t)} is pinned, and streamed")
@@ -350,6 +413,7 @@ class Machine:
 
     def free(self, t: int) -> None:
         self.holds_value(t)
+        self.not_cached(t)
         if t in self.over:
             broken(
                 "overlap-freed",
@@ -371,6 +435,9 @@ class Machine:
         for _, last, address in self.pinned.state:
             if self.address.get(last) != address:
                 broken("state-not-kept", f"{self.name(last)} is not at {address} at the end")
+        for cache in self.caches.all:
+            if cache.last not in self.settled:
+                broken("cache-not-kept", f"{self.name(cache.last)} is not in its buffer at the end")
         ledger = self.ledger
         return Figures(
             ledger.compulsory,
@@ -420,6 +487,10 @@ class Machine:
     def not_resident(self, t: int) -> None:
         if t in self.address:
             broken("already-resident", f"{self.name(t)} has a range at {self.address[t]} already")
+
+    def not_cached(self, t: int) -> None:
+        if t in self.settled or self.caches.grows(t):
+            broken("cache-moved", f"{self.name(t)} is a cache, and stays in its buffer")
 
     def not_produced(self, t: int) -> None:
         if t in self.produced:
@@ -511,6 +582,7 @@ class Machine:
         self.peak = max(self.peak, sum(space.ranges.total for space in self.spaces.values()))
 
     def give_back(self, t: int) -> None:
+        self.settled.discard(t)
         del self.address[t]
         at = self.home.pop(t)
         for part in self.owned.pop(t):

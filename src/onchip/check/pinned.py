@@ -11,7 +11,7 @@ from onchip.check.units import Unit
 from onchip.network import Network, bits
 from onchip.plans import PinnedTensor, PinnedWeights, Plan, State
 
-__all__ = ["Pinned", "inputs_from_dram", "pinned_of", "prove_weights_fit"]
+__all__ = ["Pinned", "inputs_from_dram", "pinned_of", "prove_weights_fit", "root_of"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def pinned_of(plan: Plan) -> Pinned:
     for pin in plan.pins:
         match pin:
             case PinnedTensor(name, address):
-                t = _root(network, name)
+                t = root_of(network, name)
                 if t in tensors:
                     broken("pin", f"{name} is pinned twice")
                 tensors[t] = address
@@ -52,7 +52,7 @@ def pinned_of(plan: Plan) -> Pinned:
 
 def _pair(plan: Plan, state: State) -> tuple[int, int, int]:
     network = plan.network
-    first, last = _root(network, state.input), _root(network, state.output)
+    first, last = root_of(network, state.input), root_of(network, state.output)
     named = [name for s in plan.state for name in (s.input, s.output)]
     if not network.input_roots >> first & 1:
         broken("state", f"{state.input} is no graph input")
@@ -67,7 +67,8 @@ def _pair(plan: Plan, state: State) -> tuple[int, int, int]:
     return first, last, state.address
 
 
-def _root(network: Network, name: str) -> int:
+def root_of(network: Network, name: str) -> int:
+    """Return the tensor of that name, which is no view."""
     t = network.tensor_id.get(name)
     if t is None:
         broken("unknown-tensor", f"the network has no tensor {name}")

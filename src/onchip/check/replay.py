@@ -154,7 +154,16 @@ class _Known:
 def _about(plan: Plan) -> tuple[object, ...]:
     """Return all parts of a plan that the interpreter reads."""
     resident = plan.options.get("weights") == "resident"
-    parts = plan.network, plan.chip, plan.budget, plan.program, plan.groups, plan.pins, plan.state
+    parts = (
+        plan.network,
+        plan.chip,
+        plan.budget,
+        plan.program,
+        plan.groups,
+        plan.pins,
+        plan.state,
+        plan.caches,
+    )
     return (*parts, plan.sections, resident)
 
 
@@ -196,6 +205,10 @@ class _Told(Machine):
         for first, _, _ in self.pinned.state:
             self.live += self.owned[first][0][1] - self.owned[first][0][0]
             self.reserved(first, "held")
+        for cache in self.caches.all:
+            self.live += self.round_up(cache.bytes)
+            if cache.first is not None:
+                self.reserved(cache.first, "held")
 
     def step(self, instruction: Instruction) -> None:
         self.index += 1
@@ -284,7 +297,8 @@ class _Told(Machine):
         self, t: int, cause: Cause, *, over: int | None = None, by: int = 0, parts: tuple[int, ...] = ()
     ) -> None:
         at, address = self.home[t], self.address[t]
-        place = at.name, address, self.size(t), self.round_up(self.size(t))
+        room = self.round_up(self.caches.by_tensor[t].bytes if t in self.settled else self.size(t))
+        place = at.name, address, self.size(t), room
         self.ranges[t] = Reserved(*self.now(), self.name(t), t, cause, *place, over, by, parts)
         self.listener(self.ranges[t])
 

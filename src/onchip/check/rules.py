@@ -68,6 +68,9 @@ RULES: dict[str, str] = {
     "weights-do-not-fit": "a separate weight scratchpad holds a run's weights beside all pinned ones",
     "state": "a state pairs a graph input with what an operator makes, of the same size, each once",
     "state-not-kept": "at the end the state's output lies where the next inference expects it",
+    "cache": "a cache is what a concat puts behind a graph input, or begins; its buffer has room for it",
+    "cache-moved": "a cache is made in its buffer, over its input, by an operator alone; nothing moves it",
+    "cache-not-kept": "at the end every cache lies in its buffer",
     # groups
     "group-name": "a group's name is no operator's and no other group's",
     "group-members": "a group has operators, each named once, and 1 or more subgroups",

@@ -49,7 +49,10 @@ def clock_of(plan: Plan) -> Clock | None:
         plan.groups,
         weights_resident=resident,
         pinned=pinned,
-        state=[(pair.input, pair.address) for pair in plan.state],
+        state=[
+            *((pair.input, pair.address) for pair in plan.state),
+            *((cache.input, cache.address) for cache in plan.caches if cache.input is not None),
+        ],
         streamed=streams_of(plan.program),
     )
 

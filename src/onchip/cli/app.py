@@ -21,6 +21,8 @@ COMMANDS = {
     "mcu": "mcu",
     "compare": "compare",
     "sweep": "sweep",
+    "lengths": "lengths",
+    "session": "session",
     "check": "judge",
     "run": "judge",
     "report": "judge",

@@ -11,6 +11,7 @@ import typer
 from onchip import api
 from onchip.base.errors import LINE, InputError, Mismatch, NegativeAnswer, UsageError
 from onchip.base.files import write_atomically
+from onchip.by_length.judge import is_session, is_table
 from onchip.check import Standing, standing, why_derived
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
@@ -63,6 +64,11 @@ def check(
             raise UsageError("is for plans: of a schedule the bound is derived", item="--prove")
         _check_schedule(plan, as_json)
         return
+    if is_table(plan) or is_session(plan):
+        if prove:
+            raise UsageError("is for plans: prove those of the rows", item="--prove")
+        _check_lengths(plan, as_json)
+        return
     made = api.read(plan)
     result = made.check()
     worth, proof = standing(made), None
@@ -84,6 +90,26 @@ def check(
             print(f"  {line}")
     if proof is not None and proof.outcome != "proved":
         raise NegativeAnswer(_unproved(proof))
+
+
+def _check_lengths(path: Path, as_json: bool) -> None:
+    """Check a table of plans by length, or a session, whose models must be where they were."""
+    from onchip.by_length.judge import check_session, check_table
+    from onchip.replanning import network_at
+
+    session = check_session(path, network_at) if is_session(path) else None
+    table = check_table(path, network_at) if session is None else session["steps"]
+    if as_json:
+        print_data(json.dumps({"rows": len(table["rows"]), "from": table["from"], "to": table["to"]}))
+        return
+    if session is not None:
+        print(f"legal: the prompt and all steps in one arena, {len(session['caches']):,} caches at one place")
+    shown = f"{visible(table['dimension'])} from {table['from']:,} to {table['to']:,}"
+    plans = "1 plan" if len(table["rows"]) == 1 else f"{len(table['rows']):,} plans"
+    print(f"legal: {plans} for {shown}, each at both ends of its row; every figure holds")
+    for row in table["rows"]:
+        proof = visible(str(row.get("proof", "")), LINE)
+        print(f"  {row['from']:,} to {row['to']:,}: {visible(row['plan'])}, {proof}")
 
 
 def _unproved(proof: Proof) -> str:
@@ -176,13 +202,21 @@ def run(
         bool, typer.Option("--check/--no-check", help="prove the plan legal before executing it")
     ] = True,
     rounds: Annotated[int, typer.Option(help="how often a schedule runs; the best time counts")] = 10,
+    steps: Annotated[
+        int | None, typer.Option(help="of a session: steps behind the prompt [default: all]", min=0)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Execute a plan in a byte array of its budget and compare every tensor with its runtime, bit for bit.
 
     A plan for a microcontroller is written as C and runs on an emulated Cortex-M4. A schedule of several
-    networks runs on the cores of this machine, if it was made for them (--soc local).
+    networks runs on the cores of this machine, if it was made for them (--soc local). A session runs in turn.
     """
+    if is_session(plan):
+        _run_session(plan, model, seed, checked, steps, as_json)
+        return
+    if steps is not None:
+        raise UsageError("is for a session", item="--steps")
     if is_schedule(plan):
         _run_schedule(plan, model or [], seed, checked, rounds, as_json)
         return
@@ -203,6 +237,29 @@ def run(
     else:
         for line in report.lines():
             print(line)
+
+
+def _run_session(
+    path: Path, model: list[str] | None, seed: int, checked: bool, steps: int | None, as_json: bool
+) -> None:
+    """Run a prompt and the steps behind it in one arena."""
+    import msgspec
+
+    from onchip.by_length.judge import check_session
+    from onchip.replanning import network_at, session_in_turn
+    from onchip.run.sequence import run_in_turn
+
+    if model is not None:
+        raise UsageError("a session's models must be where they were", item="--model")
+    if checked:
+        check_session(path, network_at)
+    with progress(as_json) as say:
+        report = run_in_turn(session_in_turn(path, steps), seed=seed, progress=say)
+    if as_json:
+        print_data(json.dumps(msgspec.to_builtins(report)))
+        return
+    for line in report.lines():
+        print(line)
 
 
 def _run_firmware(plan: api.Plan, model: str | None, seed: int, as_json: bool) -> None:

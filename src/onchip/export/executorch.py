@@ -30,7 +30,7 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
     move or leave for DRAM, workspaces, groups, state, two that would share bytes.
     """
     network = plan.network
-    if plan.groups or plan.state or plan.pins:
+    if plan.groups or plan.state or plan.caches or plan.pins:
         raise UsageError("executorch plans tensors: no groups, states or pins", where=network.name)
     if plan.result.traffic_bytes:
         raise UsageError(

@@ -37,7 +37,7 @@ def write(plan: Plan, model: str | Path | None = None) -> bytes:
     if not isinstance(executable, TfliteExecutable):
         raise UsageError("is no .tflite model, and TFLM runs nothing else", where=where)
     _sizes(plan, executable)
-    if plan.state or any(isinstance(pin, PinnedWeights) for pin in plan.pins):
+    if plan.state or plan.caches or any(isinstance(pin, PinnedWeights) for pin in plan.pins):
         raise UsageError(
             "keeps state or weights in the arena, and TFLM's offsets are for tensors", where=where
         )

@@ -94,6 +94,8 @@ def context_of(
     """Return budgets to compare the plan with: the least of any plan, and the least without traffic."""
     from onchip.planners import placement
 
+    if planned.caches:  # those budgets are of networks whose inputs are all loaded
+        return {}
     problem = placement.Problem.of(planned.network, on.alignment_bytes, in_place=placing.in_place)
     if placing.in_place and placing.order != "free":  # then an operator's need depends on the order
         ran = (step.operator for step in planned.program if isinstance(step, Run))

@@ -38,7 +38,7 @@ def _version() -> str:
 def claim_digest(plan: Plan) -> str:
     """Return the SHA-256, in hex, of the claims of a plan and everything that they depend on.
 
-    That is the network (its fingerprint), the chip, the budget, the options, pins and states; and the
+    That is the network (its fingerprint), the chip, the budget, the options, pins, states and caches; and the
     result's space, version, status, bounds and bytes.
     """
     about = (
@@ -48,6 +48,7 @@ def claim_digest(plan: Plan) -> str:
         sorted(plan.options.items()),
         plan.pins,
         plan.state,
+        *([plan.caches] if plan.caches else []),  # plans of files without keep their digests
         [(key, getattr(plan.result, key)) for key in (*_FIGURES, *_BOUNDS)],
     )
     return hashlib.sha256(repr(about).encode("utf-8", "surrogatepass")).hexdigest()

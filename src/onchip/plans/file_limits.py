@@ -133,7 +133,7 @@ def _of_chip(chip: PlanChip) -> Iterator[_Part]:
 def _parts(plan: Plan) -> Iterator[_Part]:
     """Yield all other parts of a plan but its network, which `Network.build` has checked."""
     yield "budget", int, (plan.budget,)
-    for held in (*plan.pins, *plan.state):
+    for held in (*plan.pins, *plan.state, *plan.caches):
         yield "address", type(held), (held,)
     for m in members(Result):
         if m.name != "memories":

@@ -16,6 +16,7 @@ from onchip.network.json import WireNetwork, network_from_wire, wire_network
 from onchip.plans.file_limits import NESTS, Option, format_of, nests_format, plan_chip, refuse_unwritable
 from onchip.plans.lines import row_reader, to_row
 from onchip.plans.program import (
+    Cache,
     Group,
     Instruction,
     Nest,
@@ -32,7 +33,7 @@ from onchip.plans.program import (
 
 __all__ = ["from_json", "to_json"]
 
-_ROWS = ("program", "groups", "pins", "state", "timing", "sections")
+_ROWS = ("program", "groups", "pins", "state", "caches", "timing", "sections")
 """Keys whose values are written one element a line."""
 
 _KINDS: tuple[type, ...] = get_args(Instruction)
@@ -59,6 +60,7 @@ def _wire_plan() -> Any:
             column("groups", tuple[Group, ...]),
             ("pins", tuple[_Pin, ...], ()),
             column("state", tuple[State, ...]),
+            column("caches", tuple[Cache, ...]),
             column("options", Mapping[str, Option]),
             ("timing", list[list[Count]], []),
             column("sections", tuple[Section, ...]),
@@ -83,6 +85,7 @@ def to_json(plan: Plan) -> str:
         "groups": [to_object(g) for g in plan.groups],
         "pins": [_pin_object(p) for p in plan.pins],
         "state": [to_object(s) for s in plan.state],
+        "caches": [to_object(c) for c in plan.caches],
         "options": dict(plan.options),
         "timing": [
             [t.index, t.start, t.end, *([] if t.fetched is None else [t.fetched])] for t in plan.timing
@@ -91,7 +94,7 @@ def to_json(plan: Plan) -> str:
     }
     parts = []
     for key, value in top.items():
-        if key in ("pins", "state", "timing", "sections") and not value:
+        if key in ("pins", "state", "caches", "timing", "sections") and not value:
             continue
         if key == "network":
             inner = ",\n  ".join(f"{_dump(k)}: {_lines(v, '    ')}" for k, v in value.items())
@@ -129,6 +132,7 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         groups=tuple(_group(g, i, nests, where) for i, g in enumerate(wire.groups or ())),
         pins=tuple(_pin(p, i, where) for i, p in enumerate(wire.pins)),
         state=tuple(from_wire(State, s) for s in wire.state or ()),
+        caches=tuple(from_wire(Cache, c) for c in wire.caches or ()),
         options=wire.options or {},
         timing=tuple([_timed(row, where) for row in wire.timing]),
         sections=tuple(from_wire(Section, s) for s in wire.sections or ()),

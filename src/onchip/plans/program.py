@@ -19,6 +19,7 @@ __all__ = [
     "Alloc",
     "Blocks",
     "Boxes",
+    "Cache",
     "Free",
     "Group",
     "Instruction",
@@ -303,6 +304,25 @@ class State:
     address: int = field(metadata=AT)
 
 
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A cache that one inference hands to the next on chip, and that each makes longer: keys and values.
+
+    Its buffer at `address` has room for `rows` rows along `axis` of the tensor `output`, in each of the
+    blocks that the axes before it make; in a block the rows that are there come first. The buffer holds
+    nothing else from the first instruction to the last. Graph input `input` lies there before the first one,
+    without a DRAM copy, and `output` is made by writing what is new behind it; without an input the cache
+    begins with this program. After the last instruction `output` must lie there. Neither is loaded or stored,
+    and what is appended need not be.
+    """
+
+    output: str
+    address: int = field(metadata=AT)
+    axis: int = field(metadata=wire("axis"))
+    rows: int = field(metadata=wire("rows"))
+    input: str | None = None
+
+
 @without_nulls
 @dataclass(frozen=True, slots=True)
 class PlanChip:
@@ -442,6 +462,7 @@ class Plan:
     timing: tuple[Timed, ...] = ()
     pins: tuple[Pin, ...] = ()
     state: tuple[State, ...] = ()
+    caches: tuple[Cache, ...] = ()
     sections: tuple[Section, ...] = ()
     proof: str = field(default="", compare=False, repr=False)
     kept: dict[str, object] = field(default_factory=dict, compare=False, repr=False)

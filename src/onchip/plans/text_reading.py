@@ -16,6 +16,7 @@ from onchip.plans.lines import FACTS, read_line
 from onchip.plans.program import (
     Blocks,
     Boxes,
+    Cache,
     Group,
     Instruction,
     MemoryUse,
@@ -163,6 +164,7 @@ class _Reader:
             groups=tuple(facts.groups),
             pins=made(PinnedTensor, PinnedWeights),
             state=made(State),
+            caches=made(Cache),
             options=facts.options,
             timing=made(Timed),
             sections=tuple(facts.sections),

@@ -21,6 +21,7 @@ __all__ = [
     "absence_reason",
     "absences",
     "budgets",
+    "caches_sentence",
     "cost_of_dram",
     "dram_bound",
     "is_grouped",
@@ -535,3 +536,18 @@ def strategy_sentences(plan: Plan) -> tuple[str, ...]:
         proved = "the least there is" if literal == least else f"at least {exact(least)}"
         found.append(f"With the first spill of an input charged: {exact(literal)} of traffic, {proved}.")
     return tuple(found)
+
+
+def caches_sentence(plan: Plan) -> str:
+    """Return what caches a plan keeps on chip from one inference to the next; empty without any."""
+    if not plan.caches:
+        return ""
+    tensors, ids = plan.network.tensors, plan.network.tensor_id
+    size, rows = 0, set()
+    for cache in plan.caches:
+        t = tensors[ids[cache.output]]
+        size += t.bytes // t.shape[cache.axis] * cache.rows
+        rows.add(f"{t.shape[cache.axis]:,} of {cache.rows:,}")
+    caches = "1 cache" if len(plan.caches) == 1 else f"{len(plan.caches):,} caches"
+    filled = rows.pop() if len(rows) == 1 else "all or a part"
+    return f"On chip from one inference to the next: {caches} in {exact(size)}, {filled} rows filled."

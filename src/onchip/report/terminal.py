@@ -48,6 +48,8 @@ class Summary:
         yield Text(findings.status_sentence(self.plan, self.traffic), style="dim")
         if among := findings.space_sentence(self.plan):
             yield Text(among, style="dim")
+        if kept := findings.caches_sentence(self.plan):
+            yield Text(kept)
         if worth := findings.standing_sentence(self.plan):
             yield Text(worth)
         for heading, body in (

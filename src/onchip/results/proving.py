@@ -87,6 +87,8 @@ def prove(
     options = planner.options_of(replace(plan, options={**plan.options, **planner.exactly}))
     limits = replace(Limits.of(options, progress), time_limit=guard.left(time_limit))
     outside = why_outside(plan, name)
+    if plan.caches and name != "placement":
+        outside = outside or f"planner {name} does not make plans that begin caches again"
     if outside:
         return _found("not decided", plan, goal, None, outside)
     on = replace(_chip(plan) if chip is None else chip, memories=plan.chip.memories)

@@ -20,12 +20,13 @@ from onchip.readers.source import Executable, Source, TfliteExecutable
 from onchip.run.compare import Comparison
 from onchip.run.engine import Engine, engine_of
 from onchip.run.machine import Machine
+from onchip.run.moved import BytesMoved
 from onchip.run.report import RunReport
 from onchip.run.slots import Slots, make_slots
 from onchip.run.source import source_of
 from onchip.run.tiled import Tiles
 
-__all__ = ["run"]
+__all__ = ["refuse_other_bytes", "run"]
 
 Array = np.ndarray[Any, Any]
 
@@ -108,16 +109,7 @@ def _run(
         say(f"comparing with {engine.optimised}")
         optimised_difference = second.result()
     moved = machine.bytes_moved()
-    for key, counted, planned in (
-        ("compulsory_bytes", moved.compulsory, plan.result.compulsory_bytes),
-        ("reload_bytes", moved.reload, plan.result.reload_bytes),
-        ("spill_bytes", moved.spill, plan.result.spill_bytes),
-        ("weight_bytes", moved.weights, plan.result.weight_bytes),
-    ):
-        if counted != planned:
-            raise Mismatch(f"{key}: the copies moved {counted:,} bytes, the plan states {planned:,}")
-    if set(moved.between) != set(plan.result.moves) and plan.result.move_bytes is not None:
-        raise Mismatch(f"the moves copied {moved.between}, the plan states {plan.result.moves}")
+    refuse_other_bytes(moved, plan)
     return RunReport(
         network=network.name,
         operators=len(machine.ran),
@@ -144,6 +136,20 @@ def _run(
         in_parts=tuple(machine.in_parts),
         streamed_whole=dict(machine.whole),
     )
+
+
+def refuse_other_bytes(moved: BytesMoved, plan: Plan) -> None:
+    """Raise `Mismatch` unless the copies moved the bytes that the plan states."""
+    for key, counted, planned in (
+        ("compulsory_bytes", moved.compulsory, plan.result.compulsory_bytes),
+        ("reload_bytes", moved.reload, plan.result.reload_bytes),
+        ("spill_bytes", moved.spill, plan.result.spill_bytes),
+        ("weight_bytes", moved.weights, plan.result.weight_bytes),
+    ):
+        if counted != planned:
+            raise Mismatch(f"{key}: the copies moved {counted:,} bytes, the plan states {planned:,}")
+    if set(moved.between) != set(plan.result.moves) and plan.result.move_bytes is not None:
+        raise Mismatch(f"the moves copied {moved.between}, the plan states {plan.result.moves}")
 
 
 def _next_inference(

@@ -96,12 +96,22 @@ class Machine(State):
     def load(self, t: int, address: int, memory: str | None) -> None:
         if t not in self.dram:
             self.refuse("load-no-dram-copy", f"{self.name(t)} has no copy in DRAM")
+        if self.settles(t, address) and t not in self.address:
+            self.settle(t)
+            self.put(t, self.dram[t])
+            self.count("reload", len(self.dram[t]))
+            return
         start, end = self.reserve(t, address, memory)
         self.arena.write(start, self.dram[t], self.claim(t))
         self.count("compulsory" if self.first_fetch(t) else "reload", end - start)
 
     def alloc(self, t: int, address: int, over: int | None, by: int, memory: str | None) -> None:
         self.expect_new(t)
+        if self.grows(t) or (self.settles(t, address) and over is None):
+            self.append(t, address, over)
+            return
+        if over in self.settled:
+            self.refuse("cache-moved", f"{self.name(over)} is a cache, and stays in its buffer")
         if over is None:
             self.reserve(t, address, memory)
             return
@@ -113,6 +123,15 @@ class Machine(State):
             )
         self.reserve(t, address, memory, (over,))
         self.over[t] = over
+
+    def append(self, t: int, address: int, over: int | None) -> None:
+        """Let a cache's output lie in its buffer, in which its input lies."""
+        buffer = self.caches[t]
+        if t in self.address or address != buffer.address or over != buffer.first:
+            self.refuse("cache-moved", f"{self.name(t)} lies in its buffer at {buffer.address}")
+        self.settle(t)
+        if over is not None:
+            self.over[t] = over
 
     def move(self, t: int, address: int, memory: str) -> None:
         self.expect_whole(t, "moved")
@@ -138,9 +157,11 @@ class Machine(State):
 
     def store(self, t: int) -> None:
         self.expect_whole(t, "stored")
-        self.copy_out(t, self.arena.read(self.address[t], self.address[t] + self.slots.slot[t]))
+        self.copy_out(t, self.resident(t))
 
     def free(self, t: int) -> None:
+        if t in self.settled:
+            self.refuse("cache-moved", f"{self.name(t)} is a cache, and stays in its buffer")
         self.expect_whole(t, "freed")
         self.give_back(t)
 
@@ -205,6 +226,12 @@ class Machine(State):
                 write_around(self, op, results, self.parts.pop(root))
                 continue
             start, end = self.slot(root)
+            if root in self.settled:
+                self.put(root, self.to_slot(t, results[t]))
+                ended = self.over.pop(root, -1)
+                self.address.pop(ended, None)
+                self.settled.discard(ended)
+                continue
             if root in self.over:
                 # After its last read, it releases the bytes that the output leaves of it.
                 self.give_back(self.over.pop(root))
@@ -223,9 +250,15 @@ class Machine(State):
             self.expect_whole(t, "handed to the next inference")
             found = self.value(t, self.arena.read(*self.slot(t)))
             self.comparison.same(t, found, "handed to the next inference")
+        for buffer in self.caches.values():
+            t = buffer.last
+            if t not in self.settled:
+                self.refuse("cache-not-kept", f"{self.name(t)} is not in its buffer")
+            self.expect_whole(t, "handed to the next inference")
+            self.comparison.same(t, self.value(t, self.resident(t)), "handed to the next inference")
         for t in self.network.outputs:
             root = self.network.root[t]
-            if root in self.held.last:
+            if root in self.held.last or t in self.handed_over:
                 continue
             if root not in self.dram:
                 self.refuse("output-not-stored", f"output {self.name(t)} has no copy in DRAM")

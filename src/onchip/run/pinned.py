@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from onchip.plans import PinnedWeights, Plan
+from onchip.run.caches import buffers_of
 
 __all__ = ["Pinned", "pinned_of"]
 
@@ -30,6 +31,8 @@ class Pinned:
             yield address + plan.chip.round_up(size)
         for t, address in self.first.items():
             yield address + plan.chip.round_up(plan.network.tensors[t].bytes)
+        for buffer in buffers_of(plan).values():
+            yield buffer.address + plan.chip.round_up(buffer.bytes)
 
 
 def pinned_of(plan: Plan) -> Pinned:

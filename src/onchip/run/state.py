@@ -15,6 +15,7 @@ from onchip.base.errors import IllegalPlan, Mismatch
 from onchip.network import Operator, bits
 from onchip.plans import Alloc, Group, Load, Move, Moved, PinnedWeights, Plan, Scratch
 from onchip.run.arena import Arena, Claim
+from onchip.run.caches import Buffer, buffers_of
 from onchip.run.compare import Comparison
 from onchip.run.copies import Copies
 from onchip.run.memories import arrays_of
@@ -50,6 +51,11 @@ class State:
         self.kernel, self.comparison = kernel, comparison
         self.groups: dict[str, Group] = {g.name: g for g in plan.groups}
         self.held = pinned_of(plan)
+        self.caches = buffers_of(plan)
+        self.settled: set[int] = set()  # tensors of caches in their buffers
+        self.handed_over = {*self.held.last, *self._appended()}
+        roots = {self.network.root[t] for t in self.network.outputs if t not in self.handed_over}
+        self.outputs = roots - self.held.last.keys()  # what must reach DRAM
         self.arrays = arrays_of(plan, self._reserved, self.held.extent(plan))
         self.arena = Arena(self.arrays.total * slots.scale)
         self.dram = Copies(plan, slots)
@@ -72,7 +78,7 @@ class State:
             for t in bits(self.network.writes[op.id]):
                 self.writers[t].append(op.id)
         for t, value in inputs.items():
-            if t not in self.held.first:
+            if t not in self.held.first and not self.begins_on_chip(t):
                 self.dram[t] = self.to_slot(t, value)
         for operator, (at, size) in self.held.weights.items():
             start, end = self.range(at, size, f"the weights of {operator}")
@@ -81,6 +87,58 @@ class State:
             start, end = self.reserve(t, at)
             left = self.to_slot(t, inputs[t]) if before is None else before.arena.read(start, end)
             self.arena.write(start, left, self.claim(t))
+        for buffer in dict.fromkeys(self.caches.values()):
+            self.hold(buffer, inputs, before)
+
+    def hold(self, buffer: Buffer, inputs: Mapping[int, Array], before: State | None) -> None:
+        """Reserve a cache's buffer, and fill it with what the inference before has left or its input is."""
+        start, end = self.range(buffer.address, buffer.bytes, buffer.owner)
+        claim = Claim(buffer.owner, 0)
+        self.arena.reserve(start, end, claim)
+        if buffer.first is None:
+            return
+        if before is None:
+            data = self.arena.read(start, end)
+            buffer.put(data, buffer.first, self.to_slot(buffer.first, inputs[buffer.first]))
+        else:
+            data = before.arena.read(start, end)
+        self.arena.write(start, data, claim)
+        self.settle(buffer.first)
+
+    def settle(self, t: int) -> None:
+        """Let a tensor of a cache lie in its buffer."""
+        self.address[t] = self.caches[t].address * self.slots.scale
+        self.settled.add(t)
+
+    def settles(self, t: int, address: int) -> bool:
+        """Return whether a tensor begins a cache, and the address is that of its buffer."""
+        buffer = self.caches.get(t)
+        return buffer is not None and buffer.first is None and buffer.address == address
+
+    def grows(self, t: int) -> bool:
+        """Return whether a tensor is of a cache that has an input."""
+        return t in self.caches and self.caches[t].first is not None
+
+    def begins_on_chip(self, t: int) -> bool:
+        """Return whether a graph input is a cache's."""
+        return t in self.caches and self.caches[t].first == t
+
+    def put(self, t: int, data: Bytes) -> None:
+        """Write the slot of a tensor into its cache's buffer, as far as it is new there."""
+        start, end = self.slot(t)
+        buffer = self.arena.read(start, end)
+        self.caches[t].put(buffer, t, data)
+        self.arena.write(start, buffer, Claim(self.owner(t), self.index))
+
+    def _appended(self) -> set[int]:
+        """Return the caches' outputs, and what is appended to them: it stays on chip with them."""
+        found = set()
+        for buffer in self.caches.values():
+            found.add(buffer.last)
+            if buffer.first is not None and self.network.producer[buffer.last] is not None:
+                maker = self.network.operators[self.network.producer[buffer.last] or 0]
+                found.update(t for t in maker.inputs if t != buffer.first)
+        return found
 
     # -- tensors in bytes --------------------------------------------------------------------------------
 
@@ -93,7 +151,7 @@ class State:
             found = self.value(t, self.to_slot(root, value))
         else:
             self.expect_whole(root, f"read by {at}", "input-")
-            found = self.value(t, self.arena.read(*self.slot(root)))
+            found = self.value(t, self.resident(root))
         self.comparison.same(t, found, f"read by {at}")
         return found
 
@@ -102,11 +160,18 @@ class State:
         begin = self.slots.offset[t]
         return self.slots.layout[t].unpack(root_bytes[begin : begin + self.slots.slot[t]])
 
+    def resident(self, root: int) -> Bytes:
+        """Return the bytes of a resident root tensor; a cache's are gathered from its buffer."""
+        data = self.arena.read(*self.slot(root))
+        return self.caches[root].tensor_of(data, root) if root in self.settled else data
+
     def to_slot(self, t: int, value: Array) -> Bytes:
         """Return a value as the bytes of its slot, poison where no element lies."""
         return self.slots.layout[t].pack(value)
 
     def slot(self, t: int) -> tuple[int, int]:
+        if t in self.settled:
+            return self.address[t], self.address[t] + self.caches[t].bytes * self.slots.scale
         return self.address[t], self.address[t] + self.slots.slot[t]
 
     def place(self, address: int, memory: str | None) -> int:
@@ -151,16 +216,14 @@ class State:
     # -- DRAM --------------------------------------------------------------------------------------------
 
     def copy_out(self, t: int, data: Bytes) -> None:
-        is_output = self.network.output_roots >> t & 1 and t not in self.held.last
-        first = t not in self.dram and is_output
+        first = t not in self.dram and t in self.outputs
         self.dram[t] = data
         self.count("compulsory" if first else "spill", len(data))
 
     def send_out(self, t: int, data: Bytes, crossed: int) -> None:
         """Record that a tensor has gone to DRAM in parts; `crossed` are planned bytes."""
-        is_output = self.network.output_roots >> t & 1 and t not in self.held.last
         size = self.network.tensors[t].bytes
-        first = size if t not in self.dram and is_output and crossed >= size else 0
+        first = size if t not in self.dram and t in self.outputs and crossed >= size else 0
         self.dram[t] = data
         self.count("compulsory", first * self.slots.scale)
         self.count("spill", (crossed - first) * self.slots.scale)
@@ -179,6 +242,7 @@ class State:
     def first_fetch(self, t: int) -> bool:
         """Return True once for each graph input that DRAM holds."""
         is_input = self.network.tensors[t].kind == "input" and t not in self.held.first
+        is_input = is_input and not self.begins_on_chip(t)
         first = is_input and t not in self.fetched
         self.fetched.add(t)
         return first
@@ -267,6 +331,8 @@ class State:
         return self.network.tensors[t].name
 
     def owner(self, t: int) -> str:
+        if t in self.settled:
+            return self.caches[t].owner
         return f"tensor {self.name(t)}"
 
     def claim(self, t: int) -> Claim:

@@ -261,6 +261,7 @@ def test_a_graph_input_that_one_reader_flattens_is_a_map_for_the_others(flattene
         {"inputs": "literal"},
         {"pin": ("x",)},
         {"state": ("x=y",)},
+        {"capacity": 9},
     ],
 )
 def test_options_that_joint_planning_does_not_have_are_refused(option: dict[str, object]) -> None:
@@ -273,6 +274,7 @@ def test_options_that_joint_planning_does_not_have_are_refused(option: dict[str,
 def test_every_option_of_placement_is_obeyed_or_refused() -> None:
     """A new option of placement is neither until somebody decides which."""
     refused = {"weights", "order", "strategy", "beam_width", "solver", "inputs", "moves", "pin", "state"}
+    refused |= {"capacity"}
     assert {f.name for f in fields(PlacementOptions)} == refused | {"objective"} | set(SHARED)
 
 

@@ -59,8 +59,9 @@ def why_outside(plan: Plan, planner: str) -> str:
     if bool(plan.chip.memories) != (planner == "memories"):
         several = "one memory" if planner == "memories" else "several memories"
         return f"planner {planner} is not for a chip of {several}"
-    if planner != "placement" and (plan.pins or plan.state):
-        return f"planner {planner} keeps nothing on chip for good, and the plan has pins or states"
+    begins = planner == "joint" and all(cache.input is None for cache in plan.caches)
+    if planner != "placement" and (plan.pins or plan.state or (plan.caches and not begins)):
+        return f"planner {planner} keeps nothing on chip for good, and the plan has pins, states or caches"
     if planner in ("placement", "baseline", "memories"):
         return _placed(plan, planner, goal)
     return _tiled(plan, planner)
@@ -72,6 +73,7 @@ def _placed(plan: Plan, planner: str, goal: str) -> str:
     if plan.groups:
         return f"planner {planner} runs no groups, and the plan has {len(plan.groups):,}"
     shares = planner == "placement" and asked.get("in_place") is True
+    grown = {cache.output for cache in plan.caches}
     for i, step in enumerate(plan.program):
         where = f"at program[{i}]"
         if isinstance(step, Join):
@@ -79,6 +81,8 @@ def _placed(plan: Plan, planner: str, goal: str) -> str:
         if isinstance(step, Run) and step.streaming:
             return f"planner {planner} streams no operands, and the plan does {where}"
         if isinstance(step, Alloc) and (step.parts or step.by or (step.over is not None and not shares)):
+            if step.tensor in grown and not step.parts:
+                continue
             return f"the options let no two tensors share bytes, and they do {where}"
         if isinstance(step, Move) and asked.get("moves") is False:
             return f"option moves is false, and a tensor moves {where}"

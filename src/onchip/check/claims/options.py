@@ -65,7 +65,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = MappingProxyType({
 })  # fmt: skip
 """Planner -> its options -> their allowed values. The objective is checked with the claims."""
 
-PINNED = ("pin", "state")
+PINNED = ("pin", "state", "capacity")
 """Keys that are not options of a plan: its pins and states stand apart, with addresses."""
 
 _OPTIONAL = ("time_limit", "channel_tile")

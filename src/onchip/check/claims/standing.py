@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from onchip.check.caches import caches_of
 from onchip.check.claims.objectives import BOUNDED, minimized
-from onchip.network import Network, Operator, bits
+from onchip.network import Network, Operator, bits, mask
 from onchip.network.windows import window_of
 from onchip.plans import PinnedWeights, Plan, is_proved
 
@@ -59,8 +60,10 @@ def least_crossing(plan: Plan) -> int:
     """
     net = plan.network
     handed_on = {name for s in plan.state for name in (s.input, s.output)}
+    caches = caches_of(plan)
+    handed_on |= {net.tensors[t].name for t in caches.inputs}
     pinned = {p.operator for p in plan.pins if isinstance(p, PinnedWeights)}
-    made = net.output_roots & ~net.input_roots
+    made = mask(caches.outputs) & ~net.input_roots
     crossing = [t for t in bits(made) if net.tensors[t].name not in handed_on]
     for t in bits(net.input_roots):
         whole = any(_reads_all(net, net.operators[v], t) for v in bits(net.readers[t]))

@@ -11,8 +11,9 @@ from onchip.base.lazy import exports
 from onchip.planners.joint.options import JointOptions, refuse
 
 if TYPE_CHECKING:
+    from onchip.planners.joint.begun import plan_begun
     from onchip.planners.joint.planning import plan
 else:
-    __getattr__, __dir__ = exports(__name__, planning="plan")
+    __getattr__, __dir__ = exports(__name__, begun="plan_begun", planning="plan")
 
-__all__ = ["JointOptions", "plan", "refuse"]
+__all__ = ["JointOptions", "plan", "plan_begun", "refuse"]

@@ -64,6 +64,9 @@ def refuse(options: JointOptions, placing: PlacementOptions) -> None:
     plain = PlacementOptions()
     for f in fields(PlacementOptions):
         asked = getattr(placing, f.name)
+        begins = f.name in ("state", "capacity") and placing.state
+        if begins and all(text.startswith("=") for text in placing.state):
+            continue  # caches that begin
         if f.name not in SHARED and asked != getattr(plain, f.name):
             flag = ("--no-" if asked is False else "--") + f.name.replace("_", "-")
             raise UsageError("does not go with --fuse", item=flag)

@@ -15,7 +15,13 @@ _ORDERS = {
 
 
 def space_of(
-    network: Network, options: PlacementOptions, *, apart: bool = False, held: bool = False, order: str = ""
+    network: Network,
+    options: PlacementOptions,
+    *,
+    apart: bool = False,
+    held: bool = False,
+    caches: bool = False,
+    order: str = "",
 ) -> str:
     """Return the plans that `optimal`, the bounds and `infeasible` of a plan in one scratchpad range over.
 
@@ -31,6 +37,8 @@ def space_of(
     parts = [orders, moved, "all addresses", _weights(options, apart), _sharing(options.in_place)]
     if held:
         parts.append("what is to stay on chip staying there")
+    if caches:
+        parts.append("each cache in a buffer of its own throughout")
     return ", ".join([*parts, _whole(network)])
 
 

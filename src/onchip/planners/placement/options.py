@@ -79,7 +79,15 @@ class PlacementOptions:
     state: tuple[str, ...] = option(
         (),
         "INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for "
-        "the next inference. May be given several times.",
+        "the next inference. An output that is the input with new rows behind it is a cache: it grows in a "
+        "buffer of its own; =OUTPUT begins one. A `*` in both stands for the same text. May be given several "
+        "times.",
+    )
+
+    capacity: int | None = option(
+        None,
+        "Rows that the buffers of caches given by --state have room for; without it, those that are there "
+        "after this inference.",
     )
 
     seed: int = option(0, "Breaks ties: another seed may give another plan, as good.")
@@ -116,6 +124,9 @@ class PlacementOptions:
                 isinstance(getattr(self, key), tuple) and all(type(v) is str for v in getattr(self, key))
             ):
                 raise UsageError(f"{getattr(self, key)!r} is no tuple of texts", item=key)
+        rows = self.capacity
+        if rows is not None and (type(rows) is not int or not 1 <= rows <= MAX_BYTES):
+            raise UsageError(f"{rows!r} is no number of rows from 1 up", item="capacity")
         if type(self.seed) is not int or not 0 <= self.seed < 1 << 63:
             raise UsageError(f"{self.seed!r} is no whole number from 0 to 2^63 - 1", item="seed")
 

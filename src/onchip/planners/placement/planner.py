@@ -28,8 +28,16 @@ def _options_of(plan: Plan) -> PlacementOptions:
         for p in plan.pins
     ]
     state = [f"{s.input}={s.output}@{s.address}" for s in plan.state]
+    state += [f"{c.input or ''}={c.output}" for c in plan.caches]
+    tensors, ids = plan.network.tensors, plan.network.tensor_id
+    grown = [c.rows for c in plan.caches if c.rows != tensors[ids[c.output]].shape[c.axis]]
     made: PlacementOptions = recorded(
-        PlacementOptions, plan, but=("pin", "state"), pin=tuple(pins), state=tuple(state)
+        PlacementOptions,
+        plan,
+        but=("pin", "state", "capacity"),
+        pin=tuple(pins),
+        state=tuple(state),
+        capacity=max(grown, default=None),
     )
     return made
 

@@ -13,6 +13,7 @@ from onchip.check import certify, clock_of, energy, plan_chip_of
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits, mask
 from onchip.planners.limits import NO_LIMITS, Limits
+from onchip.planners.placement.caches import Caches, lowered, raised, read_caches, with_caches
 from onchip.planners.placement.claim import space_of
 from onchip.planners.placement.objectives.bounds import latency_bound
 from onchip.planners.placement.objectives.latency import fastest
@@ -58,12 +59,16 @@ def _plan(
     began = time.perf_counter()
     _refuse_if_unanswerable(chip, budget, options)
     room = MAX_BYTES if budget is None else budget
-    pinning = read_pinning(network, options.pin, options.state, chip.alignment_bytes)
+    caches, states = read_caches(network, options.state, options.capacity, chip.alignment_bytes)
+    if caches:
+        _refuse_with_caches(options)
+    has, room = room, room - caches.bytes
+    pinning = lowered(read_pinning(network, options.pin, states, chip.alignment_bytes), caches.bytes)
     weights_apart = apart(chip, options)
     weights_at = pinned_addresses(network, chip, pinning) if weights_apart else {}
     network = as_planned(network, chip, options, pinning)
     problem = Problem.of(network, chip.alignment_bytes, in_place=options.in_place)
-    space = space_of(network, options, apart=weights_apart, held=bool(pinning))
+    space = space_of(network, options, apart=weights_apart, held=bool(pinning), caches=bool(caches))
     if pinning:
         if options.strategy == "ilp":
             raise UsageError("keeps nothing on chip: use another with --pin or --state", item="strategy ilp")
@@ -75,15 +80,20 @@ def _plan(
             alignment=chip.alignment_bytes,
             budget=room,
         )
+    if caches:
+        problem = with_caches(network, problem, caches, given=options.order == "given")
     if options.order == "given":
         problem = problem.in_order(network.order)
     if options.order == "minpeak":
-        if not options.in_place and options.objective != "peak":  # the same in all orders
+        if not options.in_place and options.objective != "peak" and not caches:  # the same in all orders
             refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
         peak = minimum_peak(problem, limits=limits)
         problem = problem.in_order(peak.order)  # in place, the needs of operators depend on the order
     if options.objective != "peak":  # `peak` takes what it needs, whatever the budget
-        refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
+        try:
+            refuse_if_infeasible(network, problem, room, space, chip.alignment_bytes, limits)
+        except Infeasible as no:
+            raise (caches.misfit(no, has) if caches else no) from None
 
     task = Task(network, problem, room, chip.alignment_bytes, limits, options)
     peak_bound = None
@@ -94,7 +104,7 @@ def _plan(
             raise NeedsTraffic(needs=extent, at_least=peak_bound, has=room, space=space)
         budget, reached = extent if budget is None else budget, extent == peak_bound
     else:
-        answer = _solved(task)
+        answer = _solved_beside(task, caches, has)
         reached = answer.traffic == answer.bound
     on = plan_chip_of(chip)
     if weights_apart:
@@ -102,15 +112,16 @@ def _plan(
     made = certify(
         network,
         on,
-        room if budget is None else budget,
-        program(network, problem, answer.order, answer.placed, answer.scratch),
+        has if budget is None else budget,
+        program(network, problem, answer.order, answer.placed, answer.scratch, caches.at),
         status="optimal" if reached else "feasible",
         lower_bound_bytes=answer.bound,
         peak_lower_bound_bytes=peak_bound,
         seconds=time.perf_counter() - began,
         space=space,
-        pins=_pins(network, pinning, answer, weights_at),
-        state=_state(network, problem),
+        pins=_pins(network, pinning, answer, weights_at, caches.bytes),
+        state=_state(network, problem, caches.bytes),
+        caches=caches.plan,
         options={
             "planner": "placement",
             "granularity": network.granularity,
@@ -131,6 +142,8 @@ def _plan(
 def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float) -> Plan:
     """Return the plan with bounds of other figures that its chip gives; for `latency` a faster program."""
     clock, objective, result = clock_of(made), task.options.objective, made.result
+    if made.caches:  # the bound of the latency is of networks whose inputs are all loaded
+        clock = None
     instructions, status, slowest = made.program, result.status, None
     if clock is not None:
         traffic = answer.bound
@@ -156,6 +169,7 @@ def _with_times_and_energy(made: Plan, task: Task, answer: Answer, began: float)
         space=result.space,
         pins=made.pins,
         state=made.state,
+        caches=made.caches,
         options={**made.options, "objective": objective},
     )
 
@@ -171,6 +185,23 @@ def _refuse_if_unanswerable(chip: Chip, budget: int | None, options: PlacementOp
         raise UsageError("keeps nothing on chip: use another with --pin or --state", item="objective peak")
     if budget is None and options.objective != "peak":
         raise UsageError("is needed for every objective but peak", item="budget")
+
+
+def _refuse_with_caches(options: PlacementOptions) -> None:
+    """Refuse what does not plan the room beside caches alone."""
+    for key, value in (("strategy", "ilp"), ("objective", "latency"), ("inputs", "literal")):
+        if getattr(options, key) == value:
+            raise UsageError(f"{value} keeps no caches: use another with a --state that grows", item=key)
+
+
+def _solved_beside(task: Task, caches: Caches, has: int) -> Answer:
+    """Return the strategy's answer in the room above the caches, with addresses there."""
+    if not caches:
+        return _solved(task)
+    try:
+        return raised(_solved(task), caches.bytes)
+    except Infeasible as no:
+        raise caches.misfit(no, has) from None
 
 
 def _solved(task: Task) -> Answer:
@@ -240,12 +271,15 @@ def refuse_if_infeasible(
 
 
 def _pins(
-    network: Network, pinning: Pinning, answer: Answer, weights_at: Mapping[int, int]
+    network: Network, pinning: Pinning, answer: Answer, weights_at: Mapping[int, int], above: int
 ) -> tuple[Pin, ...]:
     """Return the requested pins, with the addresses that pinned weights were given."""
     virtual = {p.tensor - len(network.tensors): p.address for p in answer.placed}
     return (
-        *(PinnedTensor(network.tensors[t].name, at) for t, at in pinning.tensors),
+        *(
+            PinnedTensor(network.tensors[t].name, None if at is None else at + above)
+            for t, at in pinning.tensors
+        ),
         *(
             PinnedWeights(network.operators[v].name, weights_at.get(v, virtual.get(i, 0)))
             for i, (v, _) in enumerate(pinning.weights)
@@ -253,8 +287,8 @@ def _pins(
     )
 
 
-def _state(network: Network, problem: Problem) -> tuple[State, ...]:
+def _state(network: Network, problem: Problem, above: int) -> tuple[State, ...]:
     if problem.kept is None:
         return ()
     name = [t.name for t in network.tensors]
-    return tuple(State(name[first], name[last], at) for first, last, at in problem.kept.state)
+    return tuple(State(name[first], name[last], at + above) for first, last, at in problem.kept.state)

@@ -28,12 +28,14 @@ def program(
     order: Sequence[int],
     placed: Iterable[Placed],
     scratch: Mapping[int, int],
+    caches: Mapping[int, tuple[int, int | None]] | None = None,
 ) -> tuple[Instruction, ...]:
     """Return the instructions of a placed schedule; `scratch` is an address per operator with a workspace.
 
     Around each run: loads as late as possible, outputs and scratch reserved; right afterwards all that the
     next step does not need is freed. A graph output is stored as soon as it exists, a spilled tensor when it
-    first leaves. An output at the address of an input is written over it, and ends it.
+    first leaves. An output at the address of an input is written over it, and ends it. `caches` are the
+    outputs that lie in buffers of their own, with the address and the input that each is written over.
     """
     name = [t.name for t in network.tensors]
     kept = problem.kept
@@ -43,6 +45,8 @@ def program(
     for p in placed:
         if p.tensor >= len(name):
             continue  # pinned weights: there before and after
+        if caches and p.tensor in caches:
+            continue  # in its buffer
         begins[p.start].append(p)
         ends[p.end - 1].append(p)
         last[p.tensor] = max(last.get(p.tensor, 0), p.end)
@@ -61,6 +65,9 @@ def program(
                 for p in begins[i]
                 if p.tensor in made
             ]
+            for t in made.intersection(caches or ()):
+                at, first = (caches or {})[t]
+                result.append(Alloc(name[t], at, None if first is None else name[first]))
             operator = network.operators[v].name
             if v in scratch:
                 result.append(Scratch(operator, scratch[v]))

@@ -277,6 +277,6 @@ def _refuse(options: PlacementOptions) -> None:
     for key, default in (("strategy", "exact"), ("inputs", "sensible"), ("objective", "traffic")):
         if getattr(options, key) != default:
             raise UsageError(f"is {default} on a chip with several memories", item=key)
-    for key in ("in_place", "pin", "state"):
+    for key in ("in_place", "pin", "state", "capacity"):
         if getattr(options, key):
             raise UsageError("is for a chip with one memory", item=key)

@@ -23,7 +23,9 @@ def _solve(network: Network, chip: Chip, _: int, options: PlacementOptions, limi
 def _options_of(plan: Plan) -> PlacementOptions:
     if not plan.chip.memories:
         raise UsageError("the plan's chip has one memory, not several", item="--prove")
-    made: PlacementOptions = recorded(PlacementOptions, plan, but=("objective", "pin", "state", "strategy"))
+    made: PlacementOptions = recorded(
+        PlacementOptions, plan, but=("objective", "pin", "state", "capacity", "strategy")
+    )
     return made
 
 
