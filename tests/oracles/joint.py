@@ -22,8 +22,7 @@ from onchip.network.axes import axes_of
 from onchip.network.maps import Maps
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.candidates import LARGEST, SMALL, closed, joined
-from onchip.planners.joint.nests import MOST_SHAPES, PASSES, SPINE, WINDOWS
-from onchip.planners.nests import NestSearch
+from onchip.planners.joint.nests import effort_of, search_of
 from onchip.plans import Blocks, Boxes, Group, Tiling
 
 __all__ = ["TooManyStates", "least_dram_bytes", "options_of"]
@@ -315,17 +314,8 @@ def _nests(problem: FusionProblem, members: int) -> Iterator[tuple[int, tuple[in
         return
     leaves = problem.escaping(members)
     leaving = [i for i, b in enumerate(axes.buffers) if b.tensor is not None and leaves >> b.tensor & 1]
-    search = NestSearch(
-        axes,
-        leaving,
-        alignment=problem.alignment,
-        spine=SPINE,
-        passes=PASSES,
-        long_passes=True,
-        windows=WINDOWS,
-        accumulator=problem.accumulator,
-    )
-    if search.shapes(problem.budget) > MOST_SHAPES:
+    search = search_of(problem, axes, leaving)
+    if search.shapes(problem.budget) > effort_of(problem, axes).most_shapes:
         return
     for whole in _subsets(problem.external(members) | leaves):
         kept = [i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1]

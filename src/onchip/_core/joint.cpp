@@ -53,10 +53,12 @@ void bind(nb::module_& m) {
     nb::class_<NestCosts>(m, "NestCosts")
         .def(
             "__init__",
-            [](NestCosts* self, const std::vector<nests::Problem*>& texts, Bytes budget, std::uint64_t most_shapes,
+            [](NestCosts* self, const std::vector<nests::Problem*>& texts, Bytes budget,
+               const std::vector<std::uint64_t>& most_shapes,
                std::uint64_t looks) {
                 std::vector<NestText> asked;
-                for (nests::Problem* const problem : texts) asked.push_back(asking(problem, budget, most_shapes));
+                if (most_shapes.size() != texts.size()) throw std::invalid_argument("joint: most shapes of every text");
+                for (std::size_t i = 0; i < texts.size(); ++i) asked.push_back(asking(texts[i], budget, most_shapes[i]));
                 new (self) NestCosts(std::move(asked), looks);
             },
             nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"), nb::arg("budget"), nb::arg("most_shapes"),

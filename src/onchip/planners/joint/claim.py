@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onchip.planners.fusion.claim import ways
 from onchip.planners.joint.candidates import LARGEST, SMALL
-from onchip.planners.joint.nests import MOST_SHAPES, SPINE, WINDOWS
+from onchip.planners.joint.nests import IN_BANDS, MOST_LOOKS, SPINE, UNBANDED, WINDOWS
 from onchip.planners.joint.options import JointOptions, fusion_options
 
 __all__ = ["space_of"]
@@ -19,8 +19,10 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
         f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"
         f" loops (up to {SPINE}"
         f" around one another with free tiles, windows along at most {WINDOWS} of them, no operator repeated"
-        f" but for rows of windows; without groups of more than {MOST_SHAPES:,} shapes of nests in this"
-        " budget), any operands whole;"
+        f" but for rows of windows; neighbours up to {UNBANDED.passes} times in slices together where an"
+        f" operator has no bands; without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in this"
+        f" budget, {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks at more"
+        f" than {MOST_LOOKS:,}), any operands whole;"
     )
     priced = fusion_options(options)
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from onchip import _core
@@ -15,14 +15,36 @@ from onchip.planners.nests import NestSearch, widened
 from onchip.plans import Group
 from onchip.plans.nest import Leaf, Loop, Nest
 
-__all__ = ["MOST_SHAPES", "PASSES", "SPINE", "NestWay", "Nests", "nests_of"]
+__all__ = [
+    "IN_BANDS",
+    "SPINE",
+    "UNBANDED",
+    "WINDOWS",
+    "Effort",
+    "NestWay",
+    "Nests",
+    "effort_of",
+    "nests_of",
+    "search_of",
+]
 
-SPINE, PASSES, WINDOWS = 3, 0, 1
-"""Most loops with free tiles around one another, most times that neighbours share slices, and most loops
-along which windows slide."""
+SPINE, WINDOWS = 3, 1
+"""Most loops with free tiles around one another, and most loops along which windows slide."""
 
-MOST_SHAPES = 1_000
-"""The most shapes of nests that the search of a group may look at in the whole budget: more take too long."""
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard a group is searched: most times that neighbours share slices, and most shapes of nests.
+
+    A group of more shapes in the whole budget is left out of the space.
+    """
+
+    passes: int
+    most_shapes: int
+
+
+IN_BANDS, UNBANDED = Effort(0, 1_000), Effort(3, 8_000)
+"""The effort for groups that may run in bands, too, and for those with an operator that has none."""
 
 FIRST_LOOKS, MOST_LOOKS = 300, 20_000
 """The most shapes, and tiles of loops along which windows slide, that one search looks at: at first, for a
@@ -69,11 +91,11 @@ class Nests:
         self.problem, self.candidates = problem, found.candidates
         self.by_members = {nest.members: nest for nest in found.candidates}
         self._axes = [axes for axes, _ in found.texts]
-        self._searches = [_search(problem, axes, leaving, PASSES) for axes, leaving in found.texts]
+        self._searches = [search_of(problem, axes, leaving) for axes, leaving in found.texts]
         self.costs = _core.NestCosts(
             texts=[search.core for search in self._searches],
             budget=problem.budget,
-            most_shapes=MOST_SHAPES,
+            most_shapes=[effort_of(problem, axes).most_shapes for axes, _ in found.texts],
             looks=FIRST_LOOKS,
         )
         self._nests: dict[tuple[int, tuple[int, ...], int], Nest] = {}
@@ -152,13 +174,20 @@ def nests_of(problem: FusionProblem) -> Nests:
     return Nests(problem, candidates(problem))
 
 
-def _search(problem: FusionProblem, axes: GroupAxes, leaving: tuple[int, ...], passes: int) -> NestSearch:
+def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:
+    """Return how hard a group is searched."""
+    banded = all(problem.operators[cut.operator].access is not None for cut in axes.operators)
+    return IN_BANDS if banded else UNBANDED
+
+
+def search_of(problem: FusionProblem, axes: GroupAxes, leaving: Collection[int]) -> NestSearch:
+    """Return the search for the nests of a group that joint planning may choose from."""
     return NestSearch(
         axes,
         leaving,
         alignment=problem.alignment,
         spine=SPINE,
-        passes=passes,
+        passes=effort_of(problem, axes).passes,
         long_passes=True,
         windows=WINDOWS,
         accumulator=problem.accumulator,
