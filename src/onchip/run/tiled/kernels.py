@@ -122,7 +122,8 @@ class Kernels:
         for i, (name, view, part) in enumerate(zip(chain.names, chain.views, operands, strict=True)):
             across = slice(None) if columns is None else slice(*chain.columns[i].reads(columns))
             whole = np.full(view.shape, poison_of(chain.nodes, part.dtype), part.dtype)
-            into = slice(*channels) if chain.by_channel else slice(None)
+            cut = chain.by_channel and view.channels == chain.view.channels
+            into = slice(*channels) if cut else slice(None)
             whole[slice(*images), into, slice(*chain.rows[i].reads(rows)), across] = part
             feeds[name] = np.ascontiguousarray(view.stored(whole)).reshape(values[name][1])
         key = (chain.op.id, "reached")
@@ -294,9 +295,8 @@ class Kernels:
             data = [name for name in node.input if name]
             inputs = {n: (_element(types, n, a), a.ndim) for n, a in zip(names, feeds, strict=True)}
             rest = {n: chain.constants[n] for n in data if n not in inputs}
-            self.sessions[full] = self.engine.parts.session(
-                [node], inputs, {node.output[0]: types[node.output[0]][0]}, rest
-            )
+            made = types[node.output[0].removesuffix("@product")][0]
+            self.sessions[full] = self.engine.parts.session([node], inputs, {node.output[0]: made}, rest)
         arrays = {n: np.ascontiguousarray(a) for n, a in zip(names, feeds, strict=True)}
         return self._run(chain, self.sessions[full], [node.output[0]], arrays)[0]
 
