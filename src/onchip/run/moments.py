@@ -122,7 +122,7 @@ class _Walk:
         self.origin = {name: name for name in placeholders}  # value -> the placeholder it is a layout of
         self.spreads: dict[str, Spread] = {}
         self.gates: dict[str, str] = {}
-        """What a sigmoid is of, by its result."""
+        """The operand of every sigmoid, by its result."""
 
     def visit(self, node: onnx.NodeProto) -> None:
         inputs = list(node.input)
@@ -262,7 +262,7 @@ class _Walk:
 
 
 def _above_the_mean(pool: onnx.NodeProto) -> float:
-    """Return how far the largest of a window lies above the mean, in standard deviations.
+    """Return the distance of the largest of a window above the mean, in standard deviations.
 
     Up to nine neighbours are much alike; of more it is as the largest of as many normal values (Blom 1958).
     """

@@ -16,6 +16,8 @@ from onchip.run.tiled.poison import poison_of
 if TYPE_CHECKING:
     import onnx
 
+    from onchip.run.tiled.rows import Rows
+
 __all__ = ["Kernels", "fitting"]
 
 Array = np.ndarray[Any, Any]
@@ -43,6 +45,8 @@ class Kernels:
     def __init__(self, engine: OnnxEngine) -> None:
         self.engine = engine
         self.sessions: dict[tuple[object, ...], Any] = {}
+        self.rows: dict[int, Rows | None] = {}
+        """By operator: the kernel of some of its rows, None where its nodes need all."""
 
     # -- heads ---------------------------------------------------------------------------------------------
 
@@ -111,12 +115,18 @@ class Kernels:
         weights: Mapping[str, Array],
         columns: tuple[int, int] | None = None,
     ) -> Array:
-        """Run all nodes of a chain for some rows of some images, on operands that are poison elsewhere.
+        """Run all nodes of a chain for some rows of some images: on these alone, if they can run so.
+
+        Else they run on operands that are poison elsewhere.
 
         `operands` are the rows (and, for some of its `columns`, the columns) that its windows read, [images,
         channels, rows, columns]: of `channels` alone where the chain goes channel by channel. Raises
         `Mismatch` where the result has other elements than its map.
         """
+        every = images == (0, chain.view.images) and channels == (0, chain.view.channels) and columns is None
+        alone = self._rows(chain) if every and rows != (0, chain.view.rows) else None
+        if alone is not None:
+            return alone.run(dict(zip(chain.reads, operands, strict=True)), rows, weights)
         values = self.engine.values
         feeds = dict(weights)
         for i, (name, view, part) in enumerate(zip(chain.names, chain.views, operands, strict=True)):
@@ -140,6 +150,13 @@ class Kernels:
         across = slice(None) if columns is None else slice(*columns)
         made = chain.view.whole(result)[slice(*images), slice(*channels), slice(*rows), across]
         return np.ascontiguousarray(made)
+
+    def _rows(self, chain: Chain) -> Rows | None:
+        from onchip.run.tiled.rows import rows_of  # nests are above this room
+
+        if chain.op.id not in self.rows:
+            self.rows[chain.op.id] = rows_of(self.engine, chain)
+        return self.rows[chain.op.id]
 
     def joined(
         self,

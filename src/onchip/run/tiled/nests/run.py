@@ -19,11 +19,11 @@ from onchip.run.tiled.nests.abreast import Abreast
 from onchip.run.tiled.nests.dram import Dram
 from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
 from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Read, Source
-from onchip.run.tiled.nests.known import kernel_of
 from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns
 from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Accumulators, Life, in_slots
 from onchip.run.tiled.nests.online import OnlineKernel, Weighed
 from onchip.run.tiled.nests.places import places_of
+from onchip.run.tiled.nests.sources import in_sides, sources_of
 from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
 from onchip.run.tiled.nests.whole_operands import finish_whole, whole_lives
@@ -101,34 +101,21 @@ class NestRun:
         return self.state.slots.dtype[t]
 
     def _sources(self, o: int) -> list[Source]:
-        """Return the operands and weights of an operator, in the order of their uses."""
-        op, cut, state = self.operators[o], self.axes.operators[o], self.state
-        found: list[Source] = []
-        for t, use in zip(op.inputs, cut.reads, strict=True):
+        """Return the operands and weights of an operator, in the order of their uses; refuse odd elements."""
+        op, state = self.operators[o], self.state
+        for t in op.inputs:
             root = state.network.root[t]
             for x in (t, root):
                 if state.slots.dtype[x] == np.float16 or state.slots.dtype[x].kind not in "fiub":
                     raise self._refuse(f"its elements are {state.slots.dtype[x]}", f"tensor {state.name(x)}")
             if state.slots.dtype[t] != state.slots.dtype[root]:
                 raise self._refuse("it is read as elements of another type", f"tensor {state.name(t)}")
-            name = self.engine.executable.value[t]
-            found.append(Source(name, state.slots.shape[t], self.axes.buffers[use.buffer], use, True))
-        known = self.engine.parts.constants
-        kernels = kernel_of(self.engine, op, cut, self.axes.buffers)
-        for use in cut.constants:
-            buffer = self.axes.buffers[use.buffer]
-            name = kernels.get(buffer.model_name, buffer.model_name)
-            value = known.get(name)
-            # What does not fill its sides, or is no constant by that name, is counted only.
-            filled = value is not None and value.size == np.prod(buffer.whole, dtype=np.int64)
-            shape = value.shape if value is not None else ()
-            found.append(Source(name, shape, buffer, use, filled))
         [target] = op.outputs
         if state.slots.dtype[target] == np.float16:
             raise self._refuse(
                 f"its elements are {state.slots.dtype[target]}", f"tensor {state.name(target)}"
             )
-        return found
+        return sources_of(self.engine, op, self.axes.operators[o], self.axes.buffers)
 
     def _refuse(self, why: str, item: str) -> InputError:
         return InputError(f"cannot be run in tiles: {why}", item=item)
@@ -154,11 +141,8 @@ class NestRun:
                 if not source.filled:
                     found[source.use.buffer] = np.broadcast_to(np.uint8(0), source.buffer.sides)
                     continue
-                at = tuple(
-                    slice(f, f + n) for f, n in zip(source.buffer.first, source.buffer.sides, strict=True)
-                )
                 value = self.engine.parts.constants[source.name]
-                found[source.use.buffer] = value.reshape(source.buffer.whole)[at]
+                found[source.use.buffer] = in_sides(value, source.buffer)
         return found
 
     def _lay_out(self) -> None:
