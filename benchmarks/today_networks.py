@@ -44,7 +44,9 @@ def asked_for() -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--forms", nargs="*", default=None)
     parser.add_argument("--seconds", type=float, default=8, help="for a plan")
-    parser.add_argument("--execution", type=float, default=20, help="seconds a plan may run; 0: none does")
+    parser.add_argument(
+        "--execution", type=float, default=20, help="CPU seconds that running a plan may take; 0: none runs"
+    )
     parser.add_argument("--budgets", default=",".join(BUDGETS))
     parser.add_argument("--table", action="store_true", help="print the tables of what was answered")
     return parser.parse_args()
