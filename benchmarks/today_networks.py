@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,7 +31,11 @@ def answers(paths: list[Path], seconds: float, execution: float, budgets: str) -
     rest = [str(path) for path in paths]
     while rest:
         command = [sys.executable, str(HERE / "case.py"), str(seconds), str(execution), budgets, *rest]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        # A process that torch has filled with threads cannot be forked to execute a plan.
+        alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=alone
+        ) as child:
             assert child.stdout is not None
             for line in child.stdout:
                 rest.pop(0)
