@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,7 +31,11 @@ def answers(paths: list[Path], seconds: float, execution: float, budgets: str) -
     rest = [str(path) for path in paths]
     while rest:
         command = [sys.executable, str(HERE / "case.py"), str(seconds), str(execution), budgets, *rest]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        # A process that torch has filled with threads cannot be forked to execute a plan.
+        alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=alone
+        ) as child:
             assert child.stdout is not None
             for line in child.stdout:
                 rest.pop(0)
@@ -44,7 +49,9 @@ def asked_for() -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--forms", nargs="*", default=None)
     parser.add_argument("--seconds", type=float, default=8, help="for a plan")
-    parser.add_argument("--execution", type=float, default=20, help="seconds a plan may run; 0: none does")
+    parser.add_argument(
+        "--execution", type=float, default=20, help="CPU seconds that running a plan may take; 0: none runs"
+    )
     parser.add_argument("--budgets", default=",".join(BUDGETS))
     parser.add_argument("--table", action="store_true", help="print the tables of what was answered")
     return parser.parse_args()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import resource
+import signal
 import sys
 import time
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +22,25 @@ def in_parts(operator: onchip.Operator) -> bool:
 
 
 def executed(plan: onchip.Plan, seconds: float) -> dict[str, Any]:
-    """Execute a plan in a child process, for as many seconds at most."""
+    """Execute a plan in a child process, for as many CPU seconds at most."""
     answers, answer = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(target=_run, args=(plan, answer))
+    child = multiprocessing.get_context("fork").Process(target=_run, args=(plan, answer, seconds))
     child.start()
-    if not answers.poll(seconds):
-        alive = child.is_alive()
+    answer.close()
+    if not answers.poll(60 * seconds):  # a machine that is shared gives it less than a core
         child.kill()
-        return {"long": True} if alive else {"refused": f"CRASH exit code {child.exitcode}"}
-    return dict(answers.recv())
+        return {"long": True}
+    try:
+        return dict(answers.recv())
+    except EOFError:
+        child.join()
+        long = child.exitcode == -signal.SIGXCPU
+        return {"long": True} if long else {"refused": f"CRASH exit code {child.exitcode}"}
 
 
-def _run(plan: onchip.Plan, answer: Any) -> None:
+def _run(plan: onchip.Plan, answer: Any, seconds: float) -> None:
+    used = time.process_time()
+    resource.setrlimit(resource.RLIMIT_CPU, (ceil(used + seconds), ceil(used + seconds) + 1))
     try:
         plan.run()
         answer.send({"executed": True})
@@ -41,7 +51,7 @@ def _run(plan: onchip.Plan, answer: Any) -> None:
 
 
 def planned(path: str, budget: str, seconds: float, execution: float) -> dict[str, Any]:
-    """Return figures of a plan, or the line that refuses it; `execution` are the seconds that it may run."""
+    """Return figures of a plan, or the line that refuses it; `execution` are CPU seconds."""
     found: dict[str, Any] = {}
     began = time.perf_counter()
     try:

@@ -91,20 +91,10 @@ def recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
 
 def cannot_run(model: Source | Network, plan: Plan | None) -> str:
     """Return why the executor refuses a proved fused plan; empty where it does not."""
-    from onchip.readers.source import Executable, Source, TfliteExecutable
+    from onchip.readers.source import Source, TfliteExecutable
 
     if not isinstance(model, Source) or plan is None or not plan.groups:
         return ""
     if isinstance(model.executable, TfliteExecutable):
         return "the plan is proved, but onchip run cannot execute .tflite models in tiles yet"
-    if isinstance(model.executable, Executable):
-        tiled = {name for group in plan.groups for name in group.operators}
-        for op in plan.network.operators:
-            matrix = op.geometry is not None and op.geometry.kind == "fully_connected" and op.name in tiled
-            shape = model.executable.shape[op.outputs[0]] if matrix else ()
-            if len(shape) > 3:
-                return (
-                    "the plan is proved, but onchip run cannot execute matrices of"
-                    f" {' x '.join(map(str, shape))} in tiles yet (operator {op.name})"
-                )
     return ""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onchip.base.errors import Mismatch
-from onchip.run.compare import Comparison
+from onchip.run.compare import Comparison, largest_difference
 
 
 def comparison(*, approximate: bool) -> Comparison:
@@ -27,3 +27,17 @@ def test_what_cancels_out_may_differ_by_a_rounding_error_of_what_went_in() -> No
 def test_more_than_that_and_exact_tensors_are_refused(value: float, approximate: bool) -> None:
     with pytest.raises(Mismatch, match="small"):
         comparison(approximate=approximate).same(1, np.array([value, 1e-6], np.float32), "here")
+
+
+@pytest.mark.parametrize("at", [0, 5, 1 << 16, (1 << 16) + 2])
+def test_a_difference_is_found_in_every_piece(at: int) -> None:
+    """What is no number on both sides, or the same infinity, does not differ."""
+    expected = np.zeros((1 << 16) + 3, np.float32)
+    expected[[1, 2, -1]] = np.nan, np.inf, -np.inf
+    found = expected.copy()
+    assert largest_difference(found, expected) == 0
+    if np.isfinite(expected[at]):
+        found[at] = 0.25
+        assert largest_difference(found, expected) == 0.25
+    found[at] = np.nan
+    assert largest_difference(found, expected) == np.inf

@@ -25,6 +25,14 @@ SLICES = (("h", 1), ("y", 2))
 UP, DOWN = Leaf("h", ((2, 3), (0, 4))), Leaf("y", ((1, 4), (0, 5)))
 
 
+@pytest.fixture(autouse=True, params=["one by one", "side by side"])
+def turns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run everything twice: few turns run one by one, unless they are made to run side by side."""
+    if request.param == "side by side":
+        monkeypatch.setattr("onchip.run.tiled.nests.abreast.FEW", 0)
+        monkeypatch.setattr("onchip.run.tiled.nests.abreast.WITNESSES", 0)
+
+
 @pytest.fixture(scope="module")
 def mlp(tmp_path_factory: pytest.TempPathFactory) -> Alone:
     return Alone(model(MLP, tmp_path_factory.mktemp("mlp"), **MLP_WEIGHTS))

@@ -183,10 +183,10 @@ def test_a_few_nests(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["a norm in parts and a gated product", "masks and broadcasts"])
-def test_slices_that_run_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_side_by_side(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one by one, where few are enough for that."""
-    monkeypatch.setattr("onchip.run.tiled.nests.run.LEAST_SLICES", 3)
-    monkeypatch.setattr("onchip.run.tiled.nests.run.ONE_BY_ONE", 2)
+    monkeypatch.setattr("onchip.run.tiled.nests.abreast.FEW", 0)
+    monkeypatch.setattr("onchip.run.tiled.nests.abreast.WITNESSES", 1)
     assert drawn(name, tmp_path, 12, 5)
 
 

@@ -21,6 +21,8 @@ AHEAD = {
     "slice": "m = Slice(x, zero, many, axis)",
     "slice with a step": "m = Slice(x, zero, many, axis, one)",
     "transpose": "m = Transpose<perm=[0,1,2,3]>(x)",
+    "cast to what it is": "m = Cast<to=1>(x)",
+    "transpose of a transpose": "p = Transpose<perm=[0,2,3,1]>(x)\n        m = Transpose<perm=[0,3,1,2]>(p)",
     "transpose of axes of one element": "p = Transpose<perm=[1,0,2,3]>(x)\n        m = Reshape(p, shape)",
 }
 

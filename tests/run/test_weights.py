@@ -136,3 +136,35 @@ def test_moments_of_a_rectified_normal() -> None:
         found = Moments(mean, deviation**2).rectified()
         assert math.isclose(found.mean, sample.mean(), rel_tol=0.02)
         assert math.isclose(found.second, (sample**2).mean(), rel_tol=0.02)
+
+
+@pytest.mark.parametrize("order", ["Mul(c{i}, s{i})", "Mul(s{i}, c{i})"])
+def test_gated_layers_keep_their_magnitude(order: str) -> None:
+    """A gate follows what it gates: with one independent of it, 16 layers would come to 14 and more."""
+    layers = [
+        f"c{i} = MatMul(x{i}, w{i})  s{i} = Sigmoid(c{i})  x{i + 1} = {order.format(i=i)}" for i in range(16)
+    ]
+    proto = parser.parse_model(
+        f"{HEADER} deep (float[64,192] x0) => (float[64,192] x16) {{ {' '.join(layers)} }}"
+    )
+    for i in range(16):
+        proto.graph.initializer.append(
+            TensorProto(name=f"w{i}", dims=[192, 192], data_type=TensorProto.FLOAT)
+        )
+    values, found = seeded_weights(proto, 3).values, np.random.default_rng(1).standard_normal((64, 192))
+    for i in range(16):
+        found = found @ values[f"w{i}"].astype(float)
+        found = found / (1 + np.exp(-found))
+    assert 0.3 < np.sqrt((found**2).mean()) < 3
+
+
+def test_the_largest_of_many_neighbours_is_far_above_the_mean() -> None:
+    """A product behind a pool of 25 neighbours still has variance 1."""
+    text = "pool (float[1,64,24,24] x) => (float[1,64,20,20] y)"
+    proto = parser.parse_model(f"{HEADER}{text} {{ m = MaxPool<kernel_shape=[5,5]>(x)  y = Conv(m, w) }}")
+    proto.graph.initializer.append(TensorProto(name="w", dims=[64, 64, 1, 1], data_type=TensorProto.FLOAT))
+    w = seeded_weights(proto, 0).values["w"][:, :, 0, 0]
+    x = np.random.default_rng(2).standard_normal((64, 24, 24))
+    pooled = np.lib.stride_tricks.sliding_window_view(x, (5, 5), axis=(1, 2)).max(axis=(3, 4))
+    made = np.tensordot(w, pooled, 1)
+    assert 0.7 < np.sqrt((made**2).mean()) < 1.4

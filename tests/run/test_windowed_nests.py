@@ -122,10 +122,10 @@ def test_a_few_nests_along_windows(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_slices_that_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of operators that make nothing in some turns."""
-    monkeypatch.setattr("onchip.run.tiled.nests.run.LEAST_SLICES", 3)
-    monkeypatch.setattr("onchip.run.tiled.nests.run.ONE_BY_ONE", 2)
+    monkeypatch.setattr("onchip.run.tiled.nests.abreast.FEW", 0)
+    monkeypatch.setattr("onchip.run.tiled.nests.abreast.WITNESSES", 1)
     drawn(alone_of("joins, groups and pads", tmp_path), 20, "at once")
 
 

@@ -6,7 +6,7 @@ Only such chains can be run on a part of their maps. Any other operator is refus
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from onchip.network import Operator
 from onchip.network.windows import Window, window_of
 from onchip.readers.traits import ELEMENTWISE
 from onchip.run.onnx_engine import OnnxEngine
+from onchip.run.tiled.addends import addend_apart
 from onchip.run.tiled.maps import Map, map_of
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class Chain:
     stored: str | None = None
     """For such an operator: the name of the constant `weight`, `turned` if that is a matrix [in, out]."""
     turned: bool = False
+    apart: bool = False
+    """True if its node was taken apart: its sums are rounded in other places."""
 
     @property
     def reduces(self) -> bool:
@@ -96,11 +99,14 @@ class Chain:
 
     @property
     def by_channel(self) -> bool:
-        """True if a channel of the output needs that channel of its one operand, and no other."""
+        """True if a channel of the output needs that channel of its operands, and no other."""
         geometry = self.op.geometry
-        if geometry is None or geometry.kind not in ("depthwise", "pool") or len(self.views) != 1:
+        if geometry is None or self.reduces:
             return False
-        return self.views[0].channels == self.view.channels and not self.reduces
+        if geometry.kind == "elementwise":
+            return all(view.channels in (1, self.view.channels) for view in self.views)
+        alike = len(self.views) == 1 and self.views[0].channels == self.view.channels
+        return geometry.kind in ("depthwise", "pool") and alike
 
     @property
     def depthwise(self) -> bool:
@@ -178,8 +184,14 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     [output] = op.outputs
     if head is None and not tail:
         raise refuse("it computes nothing")
+    apart = None if head is None else addend_apart(head, constants)
+    if apart is not None:
+        head, added, values = apart
+        tail.insert(0, added)
+        constants.update(values)
     make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse, images)
-    return make.chain(output)
+    made = make.chain(output)
+    return made if apart is None else replace(made, apart=True)
 
 
 def _renamed(node: onnx.NodeProto) -> onnx.NodeProto:
@@ -195,8 +207,8 @@ def _renamed(node: onnx.NodeProto) -> onnx.NodeProto:
 def _moves_nothing(
     node: onnx.NodeProto, values: Mapping[str, tuple[Any, tuple[int, ...]]], constants: Mapping[str, Array]
 ) -> bool:
-    """Return whether a transpose leaves all axes longer than one in order, or a slice cuts nothing off: the
-    reader treats the result as the operand under another shape."""
+    """Return whether a transpose leaves all axes longer than one in order, a slice cuts nothing off, or a
+    cast is to the type of its operand: the reader treats the result as the operand under another shape."""
     shape = values[node.input[0]][1] if node.input and node.input[0] in values else ()
     if node.op_type == "Transpose":
         stated = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
@@ -206,6 +218,8 @@ def _moves_nothing(
     if node.op_type == "Slice":
         steps = constants.get(node.input[4]) if len(node.input) > 4 and node.input[4] else None
         return values[node.output[0]][1] == shape and (steps is None or bool((steps > 0).all()))
+    if node.op_type == "Cast" and node.input[0] in values:
+        return bool(values[node.input[0]][0] == values[node.output[0]][0])
     return False
 
 
@@ -278,7 +292,7 @@ class _Maker:
         self.images = images
 
     def view_of(self, value: str) -> Map:
-        shape = self.engine.values[value][1]
+        shape = self.engine.values[value.removesuffix("@product")][1]
         view = map_of(shape, images=self.images)
         if view is None:
             raise self.refuse(f"{value} has {len(shape)} dimensions")

@@ -225,8 +225,9 @@ class _Run:
         elif t in self.partial:
             self.partial.discard(t)
             if t in self.wide:
-                value, exact = self.gathered(chain, [self.wide.pop(t)], rows, channels), True
+                value = self.gathered(chain, [self.wide.pop(t)], rows, channels)
                 ring.put(rows, value, slice(None), done=True)
+                exact = value.dtype.kind in "iu" or self.is_whole(chain, rows)
                 self.made_rows(t, rows, channels, value, chain, exact=exact)
                 return
             total = ring.raw(rows, self.count, slice(None)).copy()
@@ -320,7 +321,7 @@ class _Run:
     def is_whole(self, chain: Chain, rows: Span) -> bool:
         """Return whether the operator runs once, on whole maps whose values are exact."""
         whole = rows == (0, self.shape.maps[chain.output].rows) and self.count == self.shape.images
-        return whole and not self.state.comparison.approximate(chain.reads)
+        return whole and not chain.apart and not self.state.comparison.approximate(chain.reads)
 
     @property
     def count(self) -> int:

@@ -16,6 +16,8 @@ from onchip.run.tiled.poison import poison_of
 if TYPE_CHECKING:
     import onnx
 
+    from onchip.run.tiled.rows import Rows
+
 __all__ = ["Kernels", "fitting"]
 
 Array = np.ndarray[Any, Any]
@@ -43,6 +45,8 @@ class Kernels:
     def __init__(self, engine: OnnxEngine) -> None:
         self.engine = engine
         self.sessions: dict[tuple[object, ...], Any] = {}
+        self.rows: dict[int, Rows | None] = {}
+        """By operator: the kernel of some of its rows, None where its nodes need all."""
 
     # -- heads ---------------------------------------------------------------------------------------------
 
@@ -111,18 +115,25 @@ class Kernels:
         weights: Mapping[str, Array],
         columns: tuple[int, int] | None = None,
     ) -> Array:
-        """Run all nodes of a chain for some rows of some images, on operands that are poison elsewhere.
+        """Run all nodes of a chain for some rows of some images: on these alone, if they can run so.
+
+        Else they run on operands that are poison elsewhere.
 
         `operands` are the rows (and, for some of its `columns`, the columns) that its windows read, [images,
         channels, rows, columns]: of `channels` alone where the chain goes channel by channel. Raises
         `Mismatch` where the result has other elements than its map.
         """
+        every = images == (0, chain.view.images) and channels == (0, chain.view.channels) and columns is None
+        alone = self._rows(chain) if every and rows != (0, chain.view.rows) else None
+        if alone is not None:
+            return alone.run(dict(zip(chain.reads, operands, strict=True)), rows, weights)
         values = self.engine.values
         feeds = dict(weights)
         for i, (name, view, part) in enumerate(zip(chain.names, chain.views, operands, strict=True)):
             across = slice(None) if columns is None else slice(*chain.columns[i].reads(columns))
             whole = np.full(view.shape, poison_of(chain.nodes, part.dtype), part.dtype)
-            into = slice(*channels) if chain.by_channel else slice(None)
+            cut = chain.by_channel and view.channels == chain.view.channels
+            into = slice(*channels) if cut else slice(None)
             whole[slice(*images), into, slice(*chain.rows[i].reads(rows)), across] = part
             feeds[name] = np.ascontiguousarray(view.stored(whole)).reshape(values[name][1])
         key = (chain.op.id, "reached")
@@ -139,6 +150,13 @@ class Kernels:
         across = slice(None) if columns is None else slice(*columns)
         made = chain.view.whole(result)[slice(*images), slice(*channels), slice(*rows), across]
         return np.ascontiguousarray(made)
+
+    def _rows(self, chain: Chain) -> Rows | None:
+        from onchip.run.tiled.rows import rows_of  # nests are above this room
+
+        if chain.op.id not in self.rows:
+            self.rows[chain.op.id] = rows_of(self.engine, chain)
+        return self.rows[chain.op.id]
 
     def joined(
         self,
@@ -294,9 +312,8 @@ class Kernels:
             data = [name for name in node.input if name]
             inputs = {n: (_element(types, n, a), a.ndim) for n, a in zip(names, feeds, strict=True)}
             rest = {n: chain.constants[n] for n in data if n not in inputs}
-            self.sessions[full] = self.engine.parts.session(
-                [node], inputs, {node.output[0]: types[node.output[0]][0]}, rest
-            )
+            made = types[node.output[0].removesuffix("@product")][0]
+            self.sessions[full] = self.engine.parts.session([node], inputs, {node.output[0]: made}, rest)
         arrays = {n: np.ascontiguousarray(a) for n, a in zip(names, feeds, strict=True)}
         return self._run(chain, self.sessions[full], [node.output[0]], arrays)[0]
 

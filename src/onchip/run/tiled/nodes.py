@@ -33,12 +33,16 @@ _KERNEL = {
 """The position of the kernels, or of the matrix, among a node's operands."""
 
 
+_SUMS = frozenset({"conv", "depthwise", "fully_connected"})
+"""The kinds of geometry that have kernels."""
+
+
 def chain_or_nodes(engine: OnnxEngine, op: Operator, known: Maps, maps: Mapping[int, Map]) -> Chain:
     """Take an operator apart, or run its nodes as they are if only its reach says what its rows need.
 
-    An operator without weights, of whole numbers or of a vendor's nodes that make no chain also runs as it
-    is. `known` are the maps of the
-    network, `maps` those of the group. Raises `InputError` naming the operator if it cannot run in parts.
+    An operator whose nodes make no chain also runs as it is, if its kernels are found among them. `known` are
+    the maps of the network, `maps` those of the group. Raises `InputError` naming the operator if it cannot
+    run in parts.
     """
     if op.geometry is None or not op.geometry.promises:
         return _nodes(engine, op, known, maps, None)
@@ -46,7 +50,7 @@ def chain_or_nodes(engine: OnnxEngine, op: Operator, known: Maps, maps: Mapping[
     try:
         found = chain_of(engine, op, maps, images=known.batch is not None)
     except InputError as reason:
-        if len(op.outputs) != 1 or (op.weight_bytes and not _is_taken_whole(engine, op)):
+        if len(op.outputs) != 1:
             raise
         why = reason
     else:
@@ -54,14 +58,6 @@ def chain_or_nodes(engine: OnnxEngine, op: Operator, known: Maps, maps: Mapping[
             return found
         why = InputError(f"cannot be run in tiles: it is of {used[0]}", item=f"operator {op.name}")
     return _nodes(engine, op, known, maps, why)
-
-
-def _is_taken_whole(engine: OnnxEngine, op: Operator) -> bool:
-    """Return whether an operator's sums are no matter of parts: they round to integers, or are a vendor's."""
-    if any(engine.slots.dtype[t].kind in "iu" for t in (*op.inputs, *op.outputs)):
-        return True
-    nodes = engine.executable.nodes[op.id]
-    return any(engine.executable.model.graph.node[i].domain for i in nodes)
 
 
 def _nodes(
@@ -77,6 +73,8 @@ def _nodes(
     constants = {name: engine.parts.constants[name] for name in names}
     view = maps[output]
     kernels = _kernels(engine, op, found, constants)
+    if why is not None and kernels is None and op.geometry is not None and op.geometry.kind in _SUMS:
+        raise why
     settings = {name for node in found if node.op_type == "Resize" for name in node.input[1:]}
     by_channel = [
         Parameter(name, array, "c")

@@ -190,7 +190,9 @@ class Boxed:
         """Give a value the shape that another form has in the box."""
         shape = f"{output}@shape"
         self.sized[shape] = form
-        self.emit("Reshape", [value, shape], output, form)
+        # A box may have nothing of an operand that others are joined to; 0 means "as before" by itself.
+        nothing = {"allowzero": 1} if self.opset >= 14 else {}
+        self.emit("Reshape", [value, shape], output, form, **nothing)
 
     def flat(self, name: str) -> list[Atom]:
         """Return the atoms of a value in the order of its elements."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.network.axes import Buffer, GroupAxes
@@ -47,11 +48,12 @@ class Dram:
             elif buffer.maker is None and t in state.dram:
                 self.sources[b] = part_of(state.value(t, state.dram[t]), buffer, state)
 
-    def fetch(self, b: int, region: Sequence[Span]) -> Array:
-        """Return a part of a buffer from outside, which crosses."""
-        found: Array = self.sources[b][tuple(slice(*span) for span in region)]
-        self.crossed[b] += found.size * self.axes.buffers[b].element
-        return found
+    def fetch(self, b: int, region: Sequence[Span], to: Array, times: int) -> None:
+        """Copy a part of a buffer from outside `times` times: for each turn that has its own."""
+        found = self.sources[b][tuple(slice(*span) for span in region)]
+        copies = as_strided(to, (times, *to.shape), (0, *to.strides))  # one place, written as often
+        copies[...] = found
+        self.crossed[b] += copies.size * self.axes.buffers[b].element
 
     def send(self, b: int, life: Life, region: Sequence[Span], *, again: bool) -> None:
         """Write a part of an output, which crosses; its sums need not be complete.
@@ -73,16 +75,6 @@ class Dram:
         if (sums := life.unfinished(region, here)) is not None:
             self.wide.setdefault(b, np.zeros(self.written[b].shape, sums.dtype))[at] = sums
         self.crossed[b] += self._bytes(b, self.states[b][at])
-
-    def put(self, b: int, region: Sequence[Span], value: Array) -> None:
-        """Write a finished part of an output, which crosses, for the first time."""
-        at = tuple(slice(*span) for span in region)
-        if (self.states[b][at] == FINAL).any():
-            raise Mismatch(
-                f"{self.axes.buffers[b].name}: a part of it is written again ({self.state.where()})"
-            )
-        self.written[b][at], self.states[b][at] = value, FINAL
-        self.crossed[b] += value.size * self.axes.buffers[b].element
 
     def back(self, b: int, life: Life) -> None:
         """Read a part of an output's partial sums, which crosses."""

@@ -12,18 +12,18 @@ from onchip.network import Operator, mask
 from onchip.network.axes import Buffer, Cut, axes_of
 from onchip.plans import Group
 from onchip.plans.nest import Nest
-from onchip.run.arena import Claim
+from onchip.run.arena import POISON, Claim
 from onchip.run.state import State
 from onchip.run.tiled.group import Executed
-from onchip.run.tiled.nests.ahead import LEAST_SLICES, ONE_BY_ONE, Ahead
+from onchip.run.tiled.nests.abreast import Abreast
 from onchip.run.tiled.nests.dram import Dram
 from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
 from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Read, Source
-from onchip.run.tiled.nests.known import kernel_of
 from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns
 from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Accumulators, Life, in_slots
 from onchip.run.tiled.nests.online import OnlineKernel, Weighed
 from onchip.run.tiled.nests.places import places_of
+from onchip.run.tiled.nests.sources import in_sides, sources_of
 from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
 from onchip.run.tiled.nests.whole_operands import finish_whole, whole_lives
@@ -83,7 +83,9 @@ class NestRun:
         self.states: dict[int, Accumulators] = {}
         """The values that the sums of an operator carry, while they are not complete."""
         self.made = self.again = 0
-        self.ahead: Ahead | None = None
+        ordered = any(life.gone for life in self.lives.values())
+        online = {o for o, kernel in enumerate(self.kernels) if isinstance(kernel, OnlineKernel)}
+        self.abreast = Abreast(self.tree, found, state.slots.scale, ordered=ordered, alone=online)
 
     # -- before the first turn -------------------------------------------------------------------------------
 
@@ -99,34 +101,21 @@ class NestRun:
         return self.state.slots.dtype[t]
 
     def _sources(self, o: int) -> list[Source]:
-        """Return the operands and weights of an operator, in the order of their uses."""
-        op, cut, state = self.operators[o], self.axes.operators[o], self.state
-        found: list[Source] = []
-        for t, use in zip(op.inputs, cut.reads, strict=True):
+        """Return the operands and weights of an operator, in the order of their uses; refuse odd elements."""
+        op, state = self.operators[o], self.state
+        for t in op.inputs:
             root = state.network.root[t]
             for x in (t, root):
                 if state.slots.dtype[x] == np.float16 or state.slots.dtype[x].kind not in "fiub":
                     raise self._refuse(f"its elements are {state.slots.dtype[x]}", f"tensor {state.name(x)}")
             if state.slots.dtype[t] != state.slots.dtype[root]:
                 raise self._refuse("it is read as elements of another type", f"tensor {state.name(t)}")
-            name = self.engine.executable.value[t]
-            found.append(Source(name, state.slots.shape[t], self.axes.buffers[use.buffer], use, True))
-        known = self.engine.parts.constants
-        kernels = kernel_of(self.engine, op, cut, self.axes.buffers)
-        for use in cut.constants:
-            buffer = self.axes.buffers[use.buffer]
-            name = kernels.get(buffer.model_name, buffer.model_name)
-            value = known.get(name)
-            # What does not fill its sides, or is no constant by that name, is counted only.
-            filled = value is not None and value.size == np.prod(buffer.whole, dtype=np.int64)
-            shape = value.shape if value is not None else ()
-            found.append(Source(name, shape, buffer, use, filled))
         [target] = op.outputs
         if state.slots.dtype[target] == np.float16:
             raise self._refuse(
                 f"its elements are {state.slots.dtype[target]}", f"tensor {state.name(target)}"
             )
-        return found
+        return sources_of(self.engine, op, self.axes.operators[o], self.axes.buffers)
 
     def _refuse(self, why: str, item: str) -> InputError:
         return InputError(f"cannot be run in tiles: {why}", item=item)
@@ -152,11 +141,8 @@ class NestRun:
                 if not source.filled:
                     found[source.use.buffer] = np.broadcast_to(np.uint8(0), source.buffer.sides)
                     continue
-                at = tuple(
-                    slice(f, f + n) for f, n in zip(source.buffer.first, source.buffer.sides, strict=True)
-                )
                 value = self.engine.parts.constants[source.name]
-                found[source.use.buffer] = value.reshape(source.buffer.whole)[at]
+                found[source.use.buffer] = in_sides(value, source.buffer)
         return found
 
     def _lay_out(self) -> None:
@@ -230,52 +216,13 @@ class NestRun:
             if isinstance(item, Turns):
                 self.loop(item)
             elif isinstance(item, Level):
-                self.leaf(item)
+                self.level(item)
             else:
                 self.compute(item)
             for sums in level.beside.get(n, ()):
                 self.settle(sums)
             for home in end:
                 self.finish(home)
-
-    def leaf(self, level: Level) -> None:
-        """Run an operator, slice by slice."""
-        [o] = level.inside[0]
-        slices = 1
-        for axis, tile in self.tree.slices[o].slices:
-            low, high = self.spans[o][axis]
-            slices *= -(-(high - low) // tile)
-        several = slices >= LEAST_SLICES and all(low < high for low, high in self.spans[o])
-        self.ahead = self._ahead(o) if several and not self.kernels[o].sums else None
-        self.level(level)
-        self.ahead = None
-
-    def _ahead(self, o: int) -> Ahead | None:
-        """Return the result of all of a leaf's slices, None if an operand is not there as a whole."""
-        cut, spans = self.axes.operators[o], self.spans[o]
-        operands: dict[int, tuple[list[Span], Array]] = {}
-        split = self.tree.computes[o].cut
-
-        def read(i: int) -> Array:
-            use = cut.uses[i]
-            box = box_of(use, self.axes.buffers[use.buffer].sides, spans, split)
-            life = self.lives.get((self.home.get((o, i)), use.buffer))
-            if life is None:
-                value = self.dram.sources[use.buffer][tuple(slice(*span) for span in box)]
-            else:
-                value = life.there(box)
-            operands[i] = box, value.copy()
-            return operands[i][1]
-
-        kernel = self.kernels[o]
-        if isinstance(kernel, OnlineKernel):
-            return None
-        try:
-            result = kernel.part(read, spans, first=True)
-        except (InputError, KeyError, Mismatch):
-            return None
-        use = cut.writes
-        return Ahead(operands, box_of(use, self.axes.buffers[use.buffer].sides, spans, split), result)
 
     def loop(self, turns: Turns) -> None:
         """Run all turns of a loop."""
@@ -293,14 +240,12 @@ class NestRun:
             for home in turns.rings:
                 self.give_back(home)
         else:
-            low, high = before[0][2]
-            for number, first in enumerate(range(low, high, turns.tile)):
-                if number == ONE_BY_ONE and self._rest(turns, (first, high)):
-                    break
-                turns.span = (first, min(first + turns.tile, high))
+            for span, count in self.abreast.parts(turns, before[0][2]):
+                turns.span = span
                 for o, axis, _ in before:
-                    self.spans[o][axis] = turns.span
-                self.level(turns.level)
+                    self.spans[o][axis] = span
+                with self.abreast.side_by_side(turns, count):
+                    self.level(turns.level)
         for o, axis, span in before:
             self.spans[o][axis] = span
 
@@ -321,11 +266,7 @@ class NestRun:
             if value is None:
                 return
         elif not kernel.sums:
-            found = None
-            if self.ahead is not None:
-                boxes = {i: self.used(o, i) for i in self.ahead.operands}
-                found = self.ahead.part({i: (b, x.read(b, cut.name)) for i, (x, b) in boxes.items()}, box)
-            value = kernel.part(read, spans, first=True) if found is None else found
+            value = kernel.part(read, spans, first=True)
         else:
             sums = [(spans[axis], cut.axes[axis]) for axis in cut.sums]
             first = all(span[0] == 0 for span, _ in sums)
@@ -360,49 +301,6 @@ class NestRun:
         life.put(box, part.total, PARTIAL, cut.name)
         return None
 
-    def _rest(self, turns: Turns, span: Span) -> bool:
-        """Run the remaining turns of a leaf's innermost slices at once, if its result is known.
-
-        They have no bytes of the scratch in common: what they fetch and send is counted as ever.
-        """
-        homes = turns.level.begin[0] if len(turns.level.begin) == 1 else []
-        [(o, axis)] = turns.over.items() if len(turns.over) == 1 else [(-1, -1)]
-        if self.ahead is None or self.tree.bottom.get(o) is not turns.level:
-            return False
-        cut, before = self.axes.operators[o], (turns.span, self.spans[o][axis])
-        turns.span = self.spans[o][axis] = span
-        split = self.tree.computes[o].cut
-        regions = {
-            home.buffers[-1]: home.region(self.axes.buffers[home.buffers[-1]].sides)
-            for home in homes
-            if len(home.buffers) == 1
-        }
-        reads = {}
-        for i in self.ahead.operands:
-            b = cut.uses[i].buffer
-            if b in regions:
-                box = box_of(cut.uses[i], self.axes.buffers[b].sides, self.spans[o], split)
-                reads[i] = box, self.dram.sources[b][tuple(slice(*one) for one in box)]
-            else:
-                life, box = self.used(o, i)
-                reads[i] = box, life.read(box, cut.name)
-        b = cut.writes.buffer
-        box = box_of(cut.writes, self.axes.buffers[b].sides, self.spans[o], split)
-        value = self.ahead.part(reads, box) if len(regions) == len(homes) else None
-        if value is None:
-            turns.span, self.spans[o][axis] = before
-            return False
-        for x, region in regions.items():
-            if x != b:
-                self.dram.fetch(x, region)
-        if b in regions:
-            self.dram.put(b, box, value)
-        else:
-            life, _ = self.used(o, len(cut.uses) - 1)
-            life.put(box, value, FINAL, cut.name)
-        self._record(cut, box, value)
-        return True
-
     def _record(self, cut: Cut, box: Sequence[Span], value: Array) -> None:
         """Count what was made, and keep what stays inside for the comparison."""
         self.made += value.size
@@ -435,28 +333,34 @@ class NestRun:
             shape[turning] = home.most(sizes)[turning]
             region = tuple((0, 0) if i == turning else span for i, span in enumerate(region))
         state, (start, end) = self.state, self.place(home)
+        together, times = self.abreast.turns_of(home), self.abreast.turns_of(home, apart=True)
         names = " over ".join(self.axes.buffers[b].name for b in reversed(home.buffers))
         claim = Claim(f"{names} in the scratch of {self.group.name}", state.index)
-        state.arena.reserve(start, end, claim)
+        if together == 1:
+            state.arena.reserve(start, end, claim)
         lives: list[Life] = []
         for b in home.buffers:
             buffer = self.axes.buffers[b]
             inside = buffer.maker is not None
             kind = self._dtype(b) if buffer.tensor is not None else self.dram.sources[b].dtype
             size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-            held: Span | None = (start, end)
+            fits = size <= together * (end - start)
+            assert fits or buffer.tensor is None or home.wide
             if home.wide:
                 data = in_slots(state.arena.bytes[start:end], self.slot(b), shape, kind)
-            elif size <= end - start:
+            elif fits and together == 1:
                 data = state.arena.bytes[start : start + size].view(kind).reshape(shape)
+            elif fits:
+                data = np.full(size, POISON, np.uint8).view(kind).reshape(shape)
             else:  # weights whose real elements are wider than planned: counted only
-                data, held = np.zeros(shape, kind), None
+                data = np.zeros(shape, kind)
+            held = (start, end) if home.wide or (fits and together == 1) else None
             states = np.full(shape, NOTHING, np.uint8) if inside or turning is not None else None
             life = Life(state, buffer.name, region, data, states, held, claim, turning)
             if home.wide:
                 life.accumulators = Accumulators(state.arena.bytes[start:end], self.slot(b), shape, None)
             if not inside and turning is None:
-                data[...] = self.dram.fetch(b, region)
+                self.dram.fetch(b, region, data, times)
             elif b in self.leaving and any(self.spans[o][axis][0] for o, axis in home.sums):
                 self.dram.back(b, life)
             self.lives[home, b] = life
@@ -517,7 +421,9 @@ class NestRun:
             life.turn(home.region(sizes))
             if self.axes.buffers[b].maker is None:
                 new = home.moved(sizes)
-                life.put(new, self.dram.fetch(b, new), FINAL, "DRAM")
+                value = np.empty([high - low for low, high in new], life.data.dtype)
+                self.dram.fetch(b, new, value, self.abreast.turns_of(home, apart=True))
+                life.put(new, value, FINAL, "DRAM")
 
     def finish(self, home: Home) -> None:
         """Send an output out, and give the bytes back."""
@@ -535,6 +441,8 @@ class NestRun:
         """Give a home's bytes back."""
         for b in home.buffers:
             del self.lives[home, b]
+        if self.abreast.turns_of(home) > 1:
+            return
         claim = Claim(f"the scratch of {self.group.name}", self.state.index)
         self.state.arena.hand_over(*self.place(home), claim)
 
