@@ -20,9 +20,9 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
         f" loops (up to {SPINE}"
         f" around one another with free tiles, windows along at most {WINDOWS} of them, no operator repeated"
         f" but for rows of windows; neighbours up to {UNBANDED.passes} times in slices together where an"
-        f" operator has no bands; without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in this"
-        f" budget, {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks at more"
-        f" than {MOST_LOOKS:,}), any operands whole;"
+        f" operator has no bands; without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in"
+        f" this budget, {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks at"
+        f" more than {MOST_LOOKS:,}), any operands whole;"
     )
     priced = fusion_options(options)
     return (
