@@ -81,6 +81,7 @@ class _Parts:
         rows: set[int],
     ) -> None:
         self.places, self.elements, self.keep, self.rows = places, elements, keep, rows
+        self.makers = {name: draft for draft in drafts for name in draft.outputs}
         self.readers: dict[str, list[Draft]] = {}
         for draft in drafts:
             for name in draft.inputs:
@@ -112,9 +113,25 @@ class _Parts:
         known = {self.places.of[name].root for name in reader.inputs}
         if roots <= known and self.elements(made) <= self.elements(reader.outputs[0]):
             return reader
-        # The squares of a row, whose sum its reader makes; a row less its mean.
-        alone = len(draft.inputs) == 1 and not _REDUCTIONS.isdisjoint(reader.types)
-        return reader if alone and self.elements(next(iter(draft.inputs))) == self.elements(made) else None
+        # The squares of a row, whose sum its reader makes; a row less its mean; a row turned by half a circle.
+        [*names] = draft.inputs
+        if len(names) > 1 or self.elements(names[0]) != self.elements(made):
+            return None
+        alone = not _REDUCTIONS.isdisjoint(reader.types) or all(
+            self.of_one(other, names[0], reader) for other in reader.inputs if other != made
+        )
+        return reader if alone else None
+
+    def of_one(self, other: str, name: str, reader: Draft) -> bool:
+        """Return whether a value that a draft reads is `name`, or a function of its rows that nothing else
+        reads."""
+        [root, mine] = (self.places.of[value].root for value in (other, name))
+        if root == mine:
+            return True
+        maker = self.makers.get(other)
+        if maker is None or id(maker) not in self.rows or self.readers[root] != [reader]:
+            return False
+        return {self.places.of[value].root for value in maker.inputs} == {mine}
 
     def give(self, draft: Draft, reader: Draft) -> None:
         [made] = draft.outputs
