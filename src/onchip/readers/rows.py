@@ -113,7 +113,7 @@ class _Parts:
         known = {self.places.of[name].root for name in reader.inputs}
         if roots <= known and self.elements(made) <= self.elements(reader.outputs[0]):
             return reader
-        # The squares of a row, whose sum its reader makes; a row less its mean; a row turned by half a circle.
+        # The squares of a row, whose sum its reader makes; a row less its mean.
         [*names] = draft.inputs
         if len(names) > 1 or self.elements(names[0]) != self.elements(made):
             return None
