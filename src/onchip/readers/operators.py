@@ -84,6 +84,7 @@ class Drafts:
         that dequantises, and whose result nothing quantises, joins no channels as they lie.
         """
         for draft in self.all:
+            self._see_as_made(draft)
             if draft.geometry is not None and draft.geometry.kind == "concat" and len(draft.types) > 1:
                 widths = {BITS[self.graph.element[name]] for name in (*draft.inputs, *draft.outputs)}
                 if len(widths) > 1 and "DequantizeLinear" in draft.types:
@@ -99,6 +100,19 @@ class Drafts:
                     draft.nodes.add(self.graph.producer[name].index)
                     name = self.graph.producer[name].inputs[0]
                 draft.inputs[name] = None
+
+    def _see_as_made(self, draft: Draft) -> None:
+        """Let no geometry say that a tensor is a map of another shape than the tensor has.
+
+        A function behind a reshape makes it in the shape after that.
+        """
+        geometry = draft.geometry
+        if geometry is None or len(draft.outputs) != 1 or len(geometry.output) != 4:
+            return
+        made = self.graph.shape[draft.outputs[0]]
+        if math.prod(made) != math.prod(geometry.output) or _sides(made) == _sides(geometry.output):
+            return
+        draft.geometry = None if geometry.promises else replace(geometry, output=made)
 
     def _is_part(self, place: Place) -> bool:
         """Return whether the value is a proper part of its root's bytes, side by side."""
@@ -279,6 +293,10 @@ class Drafts:
 
     def _elements(self, name: str) -> int:
         return math.prod(self.graph.shape[name])
+
+
+def _sides(shape: tuple[int, ...]) -> list[int]:
+    return [n for n in shape if n > 1]
 
 
 def _same(one: Place, other: Place) -> bool:
