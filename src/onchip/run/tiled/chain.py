@@ -14,7 +14,7 @@ import numpy as np
 from onchip.base.errors import InputError
 from onchip.network import Operator
 from onchip.network.windows import Window, window_of
-from onchip.readers.traits import ELEMENTWISE
+from onchip.readers.traits import ELEMENTWISE, VENDOR
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.maps import Map, map_of
 
@@ -163,7 +163,7 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
         elif layout and data == inputs[:1] and data[0] in inside:
             tail.append(_renamed(node))
             inside.update(node.output[:1])
-        elif (node.op_type in ELEMENTWISE or node.op_type in ("Dropout", "Identity")) and node.domain == "":
+        elif _by_element(node):
             if any(name not in seen and name not in inside for name in data):
                 raise refuse(f"{node.op_type} reads {data[0]}")
             tail.append(node)
@@ -180,6 +180,19 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
         raise refuse("it computes nothing")
     make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse, images)
     return make.chain(output)
+
+
+_VENDORS_BY_ELEMENT = frozenset({
+    "BiasGelu", "FastGelu", "Gelu", "QLinearAdd", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid",
+    "QuickGelu",
+})  # fmt: skip
+
+
+def _by_element(node: onnx.NodeProto) -> bool:
+    """Return whether a node makes each element of those at its place."""
+    if node.domain == VENDOR:
+        return node.op_type in _VENDORS_BY_ELEMENT
+    return node.domain == "" and (node.op_type in ELEMENTWISE or node.op_type in ("Dropout", "Identity"))
 
 
 def _renamed(node: onnx.NodeProto) -> onnx.NodeProto:
