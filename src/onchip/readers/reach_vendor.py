@@ -39,7 +39,7 @@ def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     left, right, made = walk.shape(a), walk.shape(b), walk.shape(node.outputs[0])
     turned = node.integer("transA", 0), node.integer("transB", 0)
     if a == b:
-        raise NoRule
+        return {a: walk.all_of(a)}
     left, right = batches_first(node, "A", left), batches_first(node, "B", right)
     inner = walk.summed(node, dims, left[-2 if turned[0] else -1])
     rows, columns = [dims[-2], inner], [inner, dims[-1]]

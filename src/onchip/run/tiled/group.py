@@ -226,7 +226,8 @@ class _Run:
         elif t in self.partial:
             self.partial.discard(t)
             if t in self.wide:
-                value, exact = self.gathered(chain, [self.wide.pop(t)], rows, channels), True
+                value = self.gathered(chain, [self.wide.pop(t)], rows, channels)
+                exact = value.dtype.kind != "f"  # rows of floats may be added up in another order
                 ring.put(rows, value, slice(None), done=True)
                 self.made_rows(t, rows, channels, value, chain, exact=exact)
                 return
