@@ -44,7 +44,8 @@ def main() -> None:
     parser.add_argument("networks", nargs="+", metavar="FILE[,KIB...]")
     parser.add_argument("--seconds", type=float, default=120.0)
     args = parser.parse_args()
-    print("| network | KiB | bytes | rows | activations | weights | bound | least | by hand | status | CPU s |")
+    heads = "network KiB bytes rows activations weights bound least by_hand status CPU_s".split()
+    print(f"| {' | '.join(head.replace('_', ' ') for head in heads)} |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|")
     for asked in args.networks:
         name, *sizes = asked.split(",")
