@@ -44,8 +44,8 @@ def main() -> None:
     parser.add_argument("networks", nargs="+", metavar="FILE[,KIB...]")
     parser.add_argument("--seconds", type=float, default=120.0)
     args = parser.parse_args()
-    heads = "network KiB bytes rows activations weights bound least by_hand status CPU_s".split()
-    print(f"| {' | '.join(head.replace('_', ' ') for head in heads)} |")
+    print("| network | KiB | bytes | rows | activations | weights", end="")
+    print(" | bound | least | by hand | status | CPU s |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|")
     for asked in args.networks:
         name, *sizes = asked.split(",")
