@@ -25,7 +25,7 @@ from onchip.run.tiled.nests.forms import (
     tidy,
 )
 from onchip.run.tiled.nests.large_nodes import LARGE, Rule
-from onchip.run.tiled.nests.products import convolution, gemm, matmul
+from onchip.run.tiled.nests.products import convolution, fused_convolution, gemm, matmul
 from onchip.run.tiled.nests.quantised_nodes import QUANTISED
 from onchip.run.tiled.nests.window_nodes import join, pad, pool, resize, transposed
 
@@ -263,6 +263,7 @@ RULES: dict[str, Rule] = {
     "ConvTranspose": transposed,
     "DepthToSpace": _deeper,
     "Expand": _expand,
+    "FusedConv": fused_convolution,
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "Gemm": gemm,

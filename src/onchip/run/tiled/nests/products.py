@@ -14,7 +14,7 @@ from onchip.run.tiled.nests.window_nodes import padding, sliding, spatial
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["convolution", "gemm", "in_groups", "inner", "matmul"]
+__all__ = ["convolution", "fused_convolution", "gemm", "in_groups", "inner", "matmul"]
 
 
 def matmul(boxed: Boxed, node: onnx.NodeProto) -> None:
@@ -142,3 +142,29 @@ def convolution(boxed: Boxed, node: onnx.NodeProto) -> None:
     boxed.partial(product, node.output[0])
     boxed.reshape(bias, f"{bias}@column", (channels, *((),) * len(windows)))
     _bias(boxed, f"{bias}@column", product, node.output[0], 1.0)
+
+
+_WITH_SETTINGS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}
+
+
+def fused_convolution(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """onnxruntime's `FusedConv`: a convolution, an addend, a function of each element."""
+    from onnx import helper
+
+    known = {a.name: a for a in node.attribute}
+    function = known["activation"].s.decode() if "activation" in known else "Identity"
+    values = list(known["activation_params"].floats) if "activation_params" in known else []
+    names = _WITH_SETTINGS.get(function, ())
+    if function not in ("Identity", "Relu", "Sigmoid", "Tanh", *_WITH_SETTINGS) or len(names) != len(values):
+        raise NotCompact(f"a convolution with {function} behind it has no rule for boxes")
+    made, shape = node.output[0], boxed.shape(node.output[0])
+    bare = helper.make_node("Conv", [*node.input[:3]], [f"{made}@conv"])
+    bare.attribute.extend(a for a in node.attribute if not a.name.startswith("activation"))
+    boxed.shapes = {**boxed.shapes, f"{made}@conv": shape}
+    boxed.elements[f"{made}@conv"] = boxed.elements[f"{made}@conv@sum"] = 1
+    convolution(boxed, bare)
+    value = f"{made}@conv"
+    if len(node.input) > 3 and node.input[3]:
+        (one, other), form = boxed.broadcast([value, node.input[3]])
+        value = boxed.emit("Add", [one, other], f"{made}@added", form)
+    boxed.emit(function, [value], made, boxed.form(value), **dict(zip(names, values, strict=True)))
