@@ -10,6 +10,7 @@ comes: chips add up whole numbers, which is exact in any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from onchip.run.tiled.nests.kernels import Kernel, Read, Source
 
-__all__ = ["InParts", "Waiting", "as_in_the_whole"]
+__all__ = ["InParts", "Waiting", "as_in_the_whole", "convolution_as_in_the_whole"]
 
 Array = np.ndarray[Any, Any]
 
@@ -63,6 +64,47 @@ def as_in_the_whole(boxed: Boxed, node: onnx.NodeProto, form: Form, inputs: dict
     ends = f"{made}@ends"
     boxed.fed[ends] = lambda spans: np.array(extents((rows, columns), spans), np.int64)
     boxed.emit("Slice", [f"{made}@wide", first, ends, axes], made, form)
+
+
+MANY = 65
+"""From so many positions on a convolution's sums are added up alike."""
+
+Settings = Callable[[Sequence[Span]], dict[str, int | list[int]]]
+
+
+def convolution_as_in_the_whole(
+    boxed: Boxed, node: onnx.NodeProto, form: Form, inputs: dict[int, str], settings: Settings
+) -> None:
+    """Add a `Conv` without groups on boxes; `settings` are its attributes in a box."""
+    import onnx
+
+    made, whole = node.output[0], boxed.shape(node.output[0])
+    least, space = min(MANY, prod(whole[2:])), form[2:]
+    step = (boxed.setting(node, 0, "strides") or (1,))[-1]
+    changed = dict(inputs)
+    if whole[1] > 1 and is_cut(form[1]):
+        for at in (1, 2):
+            if at in inputs:
+                changed[at] = _padded(boxed, inputs[at], 0, form[1], 2, f"{made}@filters{at}")
+
+    def wider(spans: Sequence[Span]) -> dict[str, int | list[int]]:
+        found = settings(spans)
+        *outer, last = extents(space, spans)
+        rows, pads = prod(outer), found["pads"]
+        if isinstance(pads, list) and rows * last < least:
+            found["pads"] = [*pads[:-1], pads[-1] + (-(-least // rows) - last) * step]
+        return found
+
+    wide = onnx.NodeProto()
+    wide.CopyFrom(node)
+    wide.output[0] = f"{made}@wide"
+    boxed.keep(wide, form, changed)
+    boxed.settings[f"{made}@wide"] = wider
+    axes = list(range(1, len(form)))
+    first, along, ends = f"{made}@first", f"{made}@axes", f"{made}@ends"
+    boxed.fold([(first, np.zeros(len(axes), np.int64)), (along, np.array(axes, np.int64))])
+    boxed.fed[ends] = lambda spans: np.array(extents(form[1:], spans), np.int64)
+    boxed.emit("Slice", [f"{made}@wide", first, ends, along], made, form)
 
 
 def _padded(boxed: Boxed, name: str, at: int, dim: Dim, least: int, made: str) -> str:

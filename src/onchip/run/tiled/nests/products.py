@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from onchip.run.tiled.nests.boxed import Boxed
-from onchip.run.tiled.nests.exact import InParts, as_in_the_whole
+from onchip.run.tiled.nests.exact import InParts, as_in_the_whole, convolution_as_in_the_whole
 from onchip.run.tiled.nests.forms import Dim, Form, NotCompact, is_cut, regrouped, size_of, tidy
 from onchip.run.tiled.nests.window_nodes import padding, sliding, spatial
 
@@ -126,6 +126,10 @@ def convolution(boxed: Boxed, node: onnx.NodeProto) -> None:
     changed = {0: x, 1: w}
     if bias:
         bias = boxed.fitted(bias, {0: channels})
+    if boxed.rounded and not groups:
+        operands = changed | ({2: bias} if bias else {})
+        convolution_as_in_the_whole(boxed, node, made, operands, settings)
+        return
     if not cut or not bias:
         boxed.keep(node, made, changed | ({2: bias} if bias else {}))
         boxed.settings[node.output[0]] = settings
