@@ -28,7 +28,7 @@ BY_HAND = {
     "whisper_enc": {"256": "65", "1024": "23", "2048": "9.0", "4096": "9.0"},
 }
 """By file and KiB. Llama's seem to count the whole table of its embedding, 32.8 MB, of which 0.5 are looked
-up: at 4 MiB that is what they lie above the least. Whisper's are of the layers behind its two convolutions."""
+up: at 4 MiB they lie by that above the least. Whisper's are of the layers behind two convolutions."""
 
 LOOKS_UP = {"Gather", "GatherElements", "GatherND"}
 
