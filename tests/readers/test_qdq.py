@@ -269,5 +269,36 @@ def test_operands_that_do_not_fit_are_one_line(tmp_path: Path, model: onnx.Model
 def test_weights_by_channel_count_as_stored(tmp_path: Path) -> None:
     source = read(conv(2, np.zeros(2, np.int8)), tmp_path, float_boundary=True)
     [_, op, _] = source.network.operators
-    assert op.weight_bytes == 54 + 2 * 4 + 2
+    assert op.weight_bytes == 54 + 2 * 4  # zero points that are zero are not fetched
+    source = read(conv(2, np.ones(2, np.int8)), tmp_path, float_boundary=True)
+    assert source.network.operators[1].weight_bytes == 54 + 2 * 4 + 2
     assert differing(source) == []
+
+
+@pytest.mark.parametrize(("factor", "scales"), [(1.0, 0), (2.0, 4 * 2)])
+def test_biases_of_32_bits_are_added_to_sums_of_their_scale(
+    tmp_path: Path, factor: float, scales: int
+) -> None:
+    """Their scales are fetched only if they are not those of the sum."""
+    model = graph(
+        CONV.replace("(d, w)", "(d, w, c)").replace(
+            "a = Conv", "c = DequantizeLinear<axis=0>(i, bs)  a = Conv"
+        )
+    )
+    random = np.random.default_rng(0)
+    step = np.array([0.01, 0.03], np.float32)
+    for name, value in (
+        ("k", random.integers(-100, 100, (2, 3, 3, 3)).astype(np.int8)),
+        ("ws", step),
+        ("wz", np.zeros(2, np.int8)),
+        ("i", np.array([300, -500], np.int32)),
+        ("bs", step * np.float32(0.05 * factor)),
+    ):
+        model.graph.initializer.append(numpy_helper.from_array(value, name))
+    source = read(model, tmp_path)
+    [op] = source.network.operators
+    assert op.weight_bytes == 54 + 2 * 4 + 2 * 4 + scales
+    assert differing(source) == []
+    for budget in (200, 150, 100):
+        with contextlib.suppress(Infeasible):
+            assert run(onchip.plan(source, fuse=True, budget=budget), source).bit_exact

@@ -20,7 +20,7 @@ from onchip.readers.lookup import looked_up
 from onchip.readers.onnx_graph import Graph, Node, is_vendors
 from onchip.readers.places import Place, Places
 from onchip.readers.plain import plain_of
-from onchip.readers.quantised import CONVERSIONS, joins_alike, steps_of
+from onchip.readers.quantised import CONVERSIONS, fetched_with, joins_alike, steps_of
 from onchip.readers.rows import functions_of_rows
 from onchip.readers.spread import spread
 from onchip.readers.traits import VENDOR, is_elementwise, is_setting
@@ -255,7 +255,9 @@ class Drafts:
             maker = graph.producer.get(name)
             maker = None if maker is None else plain_of(maker)
             if maker is not None and maker.domain == "" and maker.op in _AS_STORED:
-                stored = maker.inputs if maker.op == "DequantizeLinear" else maker.inputs[:1]
+                stored = list(maker.inputs[:1])
+                if maker.op == "DequantizeLinear":
+                    stored = fetched_with(graph, self.constants, reader, maker)
                 pending += [(maker, i) for i in stored if i]
             elif graph.element.get(name, 0) not in BITS:
                 raise graph.refuse(f"the element type of its operand {name} is not known", reader.label)
