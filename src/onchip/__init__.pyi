@@ -544,6 +544,7 @@ def lengths(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
@@ -586,6 +587,7 @@ def lengths(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
@@ -626,6 +628,7 @@ def session(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
@@ -670,6 +673,7 @@ def session(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
