@@ -12,6 +12,7 @@ from typing import Any
 
 import classify
 import dense
+import further
 import language
 import other
 import torch
@@ -21,6 +22,7 @@ FAMILIES = {
     "images to images and boxes": dense.NETWORKS,
     "text": language.NETWORKS,
     "sound, video, points, graphs, tables": other.NETWORKS,
+    "further parts": further.NETWORKS,
 }
 NETWORKS: dict[str, tuple[Any, Any]] = {
     name: made for family in FAMILIES.values() for name, made in family.items()

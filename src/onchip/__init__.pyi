@@ -111,6 +111,7 @@ def load(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
 ) -> Source:
     """Read a network: `zoo:NAME`, an `.onnx` or `.tflite` file, or a network as `.json`.
@@ -126,6 +127,7 @@ def load(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     """
 
@@ -146,6 +148,7 @@ def plan(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
@@ -191,6 +194,7 @@ def plan(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
@@ -225,6 +229,7 @@ def fuse(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
@@ -259,6 +264,7 @@ def fuse(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
@@ -285,6 +291,7 @@ def branches(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     rules: Literal["paper", "ours"] = "paper",
     long_skip: int = 8,
@@ -311,6 +318,7 @@ def branches(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `rules` (default 'paper'): `paper`: Algorithms 1 to 6 to the letter; `ours`: the best of all branch orders, a module's input is given back after its last reader, a sum may be written over it, and layers outside modules hand on chip what fits. `ours` moves no more than `paper` in the whole network; in the modules alone it may.
     - `long_skip` (default 8): A connection around more layers than this is long: it goes through DRAM, and closes no module.
@@ -329,6 +337,7 @@ def corun(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     profile: tuple[str, ...] = (),
     most_groups: int = 10,
@@ -370,6 +379,7 @@ def corun(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `contention` (default None): The set of constants of the contention model: light, medium, heavy or none, or one of the SoC's file [default: the SoC's own, light for the built-in boards].
     - `profile` (default ()): A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given. `synthetic` is a roofline even for what the paper measured, `measured` runs each network on this machine, as is done for the SoC `local`.
@@ -439,6 +449,7 @@ def compare(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     strategies: str = "exact",
     schemes: str = "all",
@@ -468,6 +479,7 @@ def compare(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `strategies` (default 'exact'): Placement strategies, with commas between; `exact:given` or `exact:minpeak` fix the order.
     - `schemes` (default 'all'): Baselines, with commas between: given-belady, given-greedy, minpeak-belady, minpeak-greedy, tflm, executorch; or `all`, or `none`.
@@ -532,6 +544,7 @@ def lengths(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
@@ -574,6 +587,7 @@ def lengths(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
@@ -614,6 +628,7 @@ def session(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
@@ -658,6 +673,7 @@ def session(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
@@ -696,6 +712,7 @@ def prepare_fusion(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
@@ -731,6 +748,7 @@ def prepare_fusion(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
@@ -756,6 +774,7 @@ def fusion_energy(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
@@ -789,6 +808,7 @@ def fusion_energy(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
@@ -815,6 +835,7 @@ def workload(
     batch: int | None = None,
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
+    float_boundary: bool = False,
     concat_views: bool = False,
     profile: tuple[str, ...] = (),
     most_groups: int = 10,
@@ -846,6 +867,7 @@ def workload(
     - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
+    - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
     - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `contention` (default None): The set of constants of the contention model: light, medium, heavy or none, or one of the SoC's file [default: the SoC's own, light for the built-in boards].
     - `profile` (default ()): A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given. `synthetic` is a roofline even for what the paper measured, `measured` runs each network on this machine, as is done for the SoC `local`.

@@ -86,6 +86,8 @@ def recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
     """Return the plan with its verbs, and with its model's reader options and `more` among its options."""
     guard.found()
     how = {} if isinstance(model, Network) else how_read(model.options)
+    if not isinstance(model, Network) and model.notes:
+        how["boundary"] = "; ".join(model.notes)
     return Plan.of(bind(replace(plan, options={**how, **plan.options, **more})))
 
 

@@ -103,14 +103,16 @@ def test_functions_written_in_several_nodes_are_one(tmp_path: Path, body: str, t
     assert len(read(model, tmp_path, granularity="op").network.operators) == len(model.graph.node)
 
 
-def test_a_layer_norm_in_pieces_keeps_its_reductions(tmp_path: Path) -> None:
+def test_a_layer_norm_in_pieces_is_one_function_of_rows(tmp_path: Path) -> None:
     text = """(float[2,8] x) => (float[2,8] y) <int64[1] last = {-1}, float two = {2}, float eps = {0.001}> {
         m = ReduceMean(x, last)  d = Sub(x, m)  q = Pow(d, two)  v = ReduceMean(q, last)
         e = Add(v, eps)  s = Sqrt(e)  n = Div(d, s)  g = Mul(n, w)  y = Add(g, w) }"""
     source = read(weighted(graph(text), w=(8,)), tmp_path)
-    assert [row[0] for row in rows(source)] == [
-        "ReduceMean", "Sub", "Pow", "ReduceMean+Add+Sqrt", "Div+Mul+Add"
-    ]  # fmt: skip
+    assert rows(source) == [("ReduceMean+Sub+Pow+ReduceMean+Add+Sqrt+Div+Mul+Add", ["x"], ["y"])]
+    [norm] = source.network.operators
+    assert norm.weight_bytes == 8 * 4  # read twice, fetched once
+    assert norm.reach is not None
+    assert [(side.axis, side.span) for side in norm.reach.reads[0]] == [(0, 1), (-1, 8)]
     assert differing(source) == []
 
 

@@ -36,11 +36,8 @@ MODELS: dict[str, onnx.ModelProto] = {
         'y = Einsum<equation="ab,bc,cd->ad">(x, w, v) }'),
     "turned": with_weights('(float[4,6,5] x) => (float[5,4] y) { y = Einsum<equation="abc->ca">(x) }'),
     "elements": with_weights(TABLE, t=(50, 8)),
-    "range": with_weights(
-        "(float[3,4,5] x) => (float[4,5] y) "
-        "<int64[4,2] i = {1, 0, 1, 1, 1, 2, 1, 3}> { y = GatherND(x, i) }"),
     "all": with_weights("(float[1,4,5] x) => (float[1,4,5] y) "
-                        "<int64[1,4,2] i = {0, 0, 0, 1, 0, 2, 0, 3}> { y = GatherND(x, i) }"),
+                        "<int64[1,4,2] i = {0, 0, 0, 1, 0, 2, 0, 3}> { a = GatherND(x, i) y = Softmax(a) }"),
     "mask": with_weights("(float[1,4,16,8] x) => (float[1,4,16,8] y) { y = Mul(x, m) }", m=(16, 8)),
     "rms": with_weights("(float[3,8,16] x) => (float[3,8,16] y) { y = RMSNormalization(x, g) }", 23, g=(16,)),
     "rotary": with_weights(

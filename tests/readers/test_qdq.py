@@ -15,11 +15,11 @@ from stepwise import differing, loose_nodes
 import onchip
 from onchip.base.errors import Infeasible, ModelError
 from onchip.readers import ReadOptions, Source, load
+from onchip.readers.source import Executable
 from onchip.run import run
 from quantised_models import (
     ENCODER,
     ENCODER_WEIGHTS,
-    between_conversions,
     float_cnn,
     quantised,
     with_weights,
@@ -38,24 +38,21 @@ def sizes(source: Source) -> list[int]:
 def test_a_quantised_network_is_its_float_twin_in_int8(tmp_path: Path, per_channel: bool) -> None:
     found = load(quantised(float_cnn(), tmp_path, per_channel=per_channel))
     twin = load(tmp_path / "float.onnx", ReadOptions(dtype="int8"))
-    types = [op.type for op in found.network.operators]
-    assert types[0] == "QuantizeLinear"
-    assert types[-1] == "DequantizeLinear"
-    assert types[1] == "DequantizeLinear+Conv+QuantizeLinear"
-    assert walks(found)[1:-1] == walks(twin)
-    assert sizes(found)[1:-1] == sizes(twin)
-    assert [op.macs for op in found.network.operators][1:-1] == [op.macs for op in twin.network.operators]
+    assert found.network.operators[0].type == "DequantizeLinear+Conv+QuantizeLinear"
+    assert walks(found) == walks(twin)
+    assert sizes(found) == sizes(twin)
+    assert [op.macs for op in found.network.operators] == [op.macs for op in twin.network.operators]
     assert differing(found) == []
     assert loose_nodes(found) == []
 
 
 def test_an_encoder_is_its_float_twin_in_int8(tmp_path: Path) -> None:
-    """Products, norms, softmax, sums and what only moves, all but the conversions at its ends."""
+    """Products, norms, softmax, sums and what only moves."""
     found = load(quantised(with_weights(ENCODER, 20, **ENCODER_WEIGHTS), tmp_path))
     twin = load(tmp_path / "float.onnx", ReadOptions(dtype="int8"))
-    operators, twins = found.network.operators[1:-1], twin.network.operators
-    assert walks(found)[1:-1] == walks(twin)
-    assert sizes(found)[1:-1] == sizes(twin)
+    operators, twins = found.network.operators, twin.network.operators
+    assert walks(found) == walks(twin)
+    assert sizes(found) == sizes(twin)
     for op, other in zip(operators, twins, strict=True):
         assert (op.reach is None) == (other.reach is None)
         if op.reach is not None and other.reach is not None:
@@ -67,8 +64,7 @@ def test_an_encoder_is_its_float_twin_in_int8(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("budget", [1400, 3000, 5000])
 def test_it_moves_what_its_twin_moves(tmp_path: Path, budget: int) -> None:
-    """Between the conversions at its ends, which only the quantised network has."""
-    path = between_conversions(quantised(float_cnn(), tmp_path))
+    path = quantised(float_cnn(), tmp_path)
     found = onchip.plan(path, fuse=True, budget=budget).result
     twin = onchip.plan(tmp_path / "float.onnx", fuse=True, budget=budget, dtype="int8").result
     assert found.compulsory_bytes == twin.compulsory_bytes
@@ -88,9 +84,55 @@ MOVED = """(float[1,4,6,6] x) => (float[1,2,6,6] y)
     e = Add(ad, bd)  eq = QuantizeLinear(e, s, z)  y = DequantizeLinear(eq, s, z) }"""
 
 
+@pytest.mark.parametrize("budget", [1400, 5000])
+def test_its_boundary_is_integers_unless_floats_are_asked_for(tmp_path: Path, budget: int) -> None:
+    """What is executed is the same network without the conversions at its ends, and the plan says so."""
+    path = quantised(float_cnn(), tmp_path)
+    found, floats = load(path), load(path, ReadOptions(float_boundary=True))
+    assert [op.type for op in floats.network.operators][1:-1] == [op.type for op in found.network.operators]
+    assert [floats.network.operators[i].type for i in (0, -1)] == ["QuantizeLinear", "DequantizeLinear"]
+    assert [t.bytes for t in floats.network.tensors][1:-1] == sizes(found)
+    assert floats.notes == ()
+    plan = onchip.plan(path, fuse=True, budget=budget)
+    first, last = str(plan.options["boundary"]).split("; ")
+    assert first.startswith("input x is its integers: the caller quantises it by ")
+    assert last.startswith("output y is integers: the caller dequantises it by ")
+    assert plan.run().bit_exact
+    asked = onchip.plan(path, fuse=True, budget=budget, float_boundary=True)
+    assert asked.run().bit_exact
+    assert asked.result.compulsory_bytes == plan.result.compulsory_bytes + 3 * (768 + 10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "integers"),
+    [
+        ("float", "o = Neg(d)", {"x": 2, "y": 2, "o": 1}),
+        ("float", "o = Relu(x)", {"x": 1, "y": 2, "o": 1}),
+        ("uint8", "o = QuantizeLinear(x, t, z)", {"x": 1, "y": 2, "o": 2}),
+        ("uint8", "o = Identity(q)", {"x": 2, "y": 2, "o": 2}),
+        ("float", "o = Relu(y)", {"x": 2, "y": 1, "o": 1}),
+        ("float", "o = DequantizeLinear(r, s, z)", {"x": 2, "y": 1, "o": 1}),
+    ],
+)
+def test_what_reads_floats_keeps_them(
+    tmp_path: Path, kind: str, change: str, integers: dict[str, int]
+) -> None:
+    """An input that is read as floats, too, or by two scales, stays; so does an output that is read on."""
+    model = graph(f"""(float[1,8] x) => (float[1,8] y, {kind}[1,8] o)
+        <float s = {{0.05}}, float t = {{0.1}}, uint8 z = {{128}}> {{
+        q = QuantizeLinear(x, s, z)  d = DequantizeLinear(q, s, z)  a = Sigmoid(d)
+        r = QuantizeLinear(a, s, z)  y = DequantizeLinear(r, s, z) {change} }}""")
+    source = read(model, tmp_path)
+    assert isinstance(source.executable, Executable)
+    ends = [*source.executable.model.graph.input, *source.executable.model.graph.output]
+    assert {end.name: end.type.tensor_type.elem_type for end in ends} == integers
+    assert differing(source) == []
+    assert loose_nodes(source) == []
+
+
 def test_pairs_around_what_only_moves_vanish(tmp_path: Path) -> None:
     """Transposes there and back, a reshape and a split, all quantised alike, move nothing."""
-    source = read(MOVED.replace("LAST", "s"), tmp_path)
+    source = read(MOVED.replace("LAST", "s"), tmp_path, float_boundary=True)
     assert rows(source) == [
         ("QuantizeLinear", ["x"], ["q"]),
         ("DequantizeLinear+Add+QuantizeLinear", ["aq", "bq"], ["eq"]),
@@ -225,7 +267,38 @@ def test_operands_that_do_not_fit_are_one_line(tmp_path: Path, model: onnx.Model
 
 
 def test_weights_by_channel_count_as_stored(tmp_path: Path) -> None:
-    source = read(conv(2, np.zeros(2, np.int8)), tmp_path)
+    source = read(conv(2, np.zeros(2, np.int8)), tmp_path, float_boundary=True)
     [_, op, _] = source.network.operators
-    assert op.weight_bytes == 54 + 2 * 4 + 2
+    assert op.weight_bytes == 54 + 2 * 4  # zero points that are zero are not fetched
+    source = read(conv(2, np.ones(2, np.int8)), tmp_path, float_boundary=True)
+    assert source.network.operators[1].weight_bytes == 54 + 2 * 4 + 2
     assert differing(source) == []
+
+
+@pytest.mark.parametrize(("factor", "scales"), [(1.0, 0), (2.0, 4 * 2)])
+def test_biases_of_32_bits_are_added_to_sums_of_their_scale(
+    tmp_path: Path, factor: float, scales: int
+) -> None:
+    """Their scales are fetched only if they are not those of the sum."""
+    model = graph(
+        CONV.replace("(d, w)", "(d, w, c)").replace(
+            "a = Conv", "c = DequantizeLinear<axis=0>(i, bs)  a = Conv"
+        )
+    )
+    random = np.random.default_rng(0)
+    step = np.array([0.01, 0.03], np.float32)
+    for name, value in (
+        ("k", random.integers(-100, 100, (2, 3, 3, 3)).astype(np.int8)),
+        ("ws", step),
+        ("wz", np.zeros(2, np.int8)),
+        ("i", np.array([300, -500], np.int32)),
+        ("bs", step * np.float32(0.05 * factor)),
+    ):
+        model.graph.initializer.append(numpy_helper.from_array(value, name))
+    source = read(model, tmp_path)
+    [op] = source.network.operators
+    assert op.weight_bytes == 54 + 2 * 4 + 2 * 4 + scales
+    assert differing(source) == []
+    for budget in (200, 150, 100):
+        with contextlib.suppress(Infeasible):
+            assert run(onchip.plan(source, fuse=True, budget=budget), source).bit_exact

@@ -33,7 +33,7 @@ def qdq() -> onnx.ModelProto:
 
 def test_fused_tensors_stay_quantised(tmp_path: Path) -> None:
     """Quantising merges into the producer, dequantising into the readers: tensors are 8 bits wide."""
-    source = read(qdq(), tmp_path)
+    source = read(qdq(), tmp_path, float_boundary=True)
     assert rows(source) == [
         ("QuantizeLinear", ["x"], ["xq"]),
         ("DequantizeLinear+Conv+Relu+QuantizeLinear", ["xq"], ["rq"]),

@@ -91,6 +91,9 @@ MODELS: dict[str, onnx.ModelProto] = {
                    "{ y = ~MatMulNBits<K=32, N=16, bits=4, block_size=16>(x, b, c) }", **NARROW),
     "heads": made("(float[1,5,16] q, float[1,7,16] k, float[1,7,16] v) => (float[1,5,16] y) "
                   "{ y = ~MultiHeadAttention<num_heads=2>(q, k, v) }"),
+    "biased heads": made(
+        "(float[1,5,16] q, float[1,7,16] k, float[1,7,16] v, float[1,2,5,7] a) => (float[1,5,16] y) "
+        "<int32[1] l = {6}> { y = ~MultiHeadAttention<num_heads=2>(q, k, v, b, l, a) }", b=floats(48)),
     "attention": made("(float[1,5,12] x) => (float[1,5,12] y) { y = ~Attention<num_heads=2>(x, w, b) }",
                       w=floats(12, 36), b=floats(36)),
     "grouped": made("(float[1,5,32] q, float[1,5,16] k, float[1,5,16] v) => (float[1,5,32] y) "
@@ -105,6 +108,8 @@ REACHED = {
     "rotary rows",
     "narrow",
     "heads",
+    "biased heads",
+    "grouped",
     "matmul",
     "turned matmul",
     "conv",
@@ -144,14 +149,24 @@ def test_parts_give_the_whole(tmp_path: Path, name: str) -> None:
     assert parts or name not in REACHED
 
 
+def test_a_projection_inside_an_attention_is_cut_by_heads(tmp_path: Path) -> None:
+    """A head needs its columns of the three weights, side by side, and all rows of the sequence."""
+    [op] = load(path_of("attention", tmp_path)).network.operators
+    assert op.reach is not None
+    assert [(side.size, side.axis) for side in op.reach.reads[0]] == [(5, -1), (12, -1)]
+    [w, b] = op.reach.weights
+    assert [(side.size, side.axis) for side in w.sides] == [(12, -1), (3, -1), (2, 1), (6, -1)]
+    assert [(side.size, side.axis) for side in b.sides] == [(3, -1), (2, 1), (6, -1)]
+
+
 def test_a_network_of_quantised_operators(tmp_path: Path) -> None:
     """It has the walks of the float network, and its plans are executed in tiles."""
     path = quantised(float_cnn(), tmp_path, operators=True, per_channel=True)
     found = load(path)
     twin = load(tmp_path / "float.onnx", ReadOptions(dtype="int8"))
     walks = [op.geometry for op in found.network.operators]
-    assert walks[1:-1] == [op.geometry for op in twin.network.operators]
-    assert [op.macs for op in found.network.operators][1:-1] == [op.macs for op in twin.network.operators]
+    assert walks == [op.geometry for op in twin.network.operators]
+    assert [op.macs for op in found.network.operators] == [op.macs for op in twin.network.operators]
     assert differing(found) == []
     for budget in (1500, 3000, 5000):
         plan = onchip.plan(path, fuse=True, budget=budget)

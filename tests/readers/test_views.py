@@ -206,3 +206,14 @@ def test_a_lookup_by_input_reads_the_rows_it_names(tmp_path: Path) -> None:
     assert rows(source) == [("Gather", ["x"], ["y"])]
     assert source.network.weight_bytes == 7 * 4 * 4
     assert source.network.tensors[0].bytes == 56
+
+
+def test_a_look_up_of_a_range_is_a_view(tmp_path: Path) -> None:
+    """`GatherND` by constant indices one after the other moves nothing."""
+    text = """(float[3,4,5] x) => (float[4,5] y, float[3,4,5] z) <int64[4,2] i = {1, 0, 1, 1, 1, 2, 1, 3}> {
+        a = Relu(x)  b = GatherND(a, i)  y = Softmax(b)  z = Exp(a) }"""
+    source = read(text, tmp_path)
+    assert [row[:2] for row in rows(source)] == [("Relu", ["x"]), ("Softmax", ["b"]), ("Exp", ["a"])]
+    [view] = source.network.views
+    assert (view.offset, source.network.tensors[view.tensor].bytes) == (80, 80)
+    assert differing(source) == []

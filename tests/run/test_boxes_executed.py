@@ -56,6 +56,12 @@ def resize(mode: str, how: str, sizes: Shape, **attributes: object) -> tuple[obj
 
 
 KINDS: dict[str, tuple[object, ...]] = {
+    # the last and the first: all of the dimension
+    "gather around the end": (
+        {"x": (3, 8)},
+        [node("Gather", "x", "ends", axis=1)],
+        [constant("ends", [-1, 0])],
+    ),
     "transposed conv": (
         {"x": (1, 4, 5, 4)},
         [
@@ -269,12 +275,6 @@ def resized_by(factors: list[float], width: int, **attributes: str) -> tuple[obj
 
 
 WHOLE: dict[str, tuple[object, ...]] = {
-    # the last and the first
-    "gather around the end": (
-        {"x": (3, 8)},
-        [node("Gather", "x", "ends", axis=1)],
-        [constant("ends", [-1, 0])],
-    ),
     # element 19 lies at 207.9, and by the sizes at 208.05
     "factor beside the sizes": resized_by(
         [1, (20 + 1 / 70) / 219], 219, coordinate_transformation_mode="asymmetric", nearest_mode="floor"

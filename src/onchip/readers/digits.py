@@ -122,4 +122,7 @@ def _hull(a: Side, b: Side) -> Side:
     if (a.axis, a.stride, a.per) != (b.axis, b.stride, b.per) or a.per != 1:
         return everything(a.size)
     before = max(a.before, b.before)
-    return replace(a, before=before, span=before + max(a.span - a.before, b.span - b.before))
+    span = before + max(a.span - a.before, b.span - b.before)
+    if span >= a.size:
+        return everything(a.size)
+    return replace(a, before=before, span=span)

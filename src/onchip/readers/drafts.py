@@ -40,9 +40,11 @@ class Merging:
         drafts: list[Draft],
         root: Callable[[str], str],
         elements: Callable[[str], int],
+        bytes_: Callable[[str], int],
         keep: set[str],
     ) -> None:
         self.drafts, self.root, self.elements, self.keep = drafts, root, elements, keep
+        self.bytes = bytes_
         self.makers = {name: i for i, draft in enumerate(drafts) for name in draft.outputs}
         self.readers: dict[str, dict[int, int]] = {}
         """By tensor, the drafts that read it and how many of their inputs are parts of it."""
@@ -58,6 +60,15 @@ class Merging:
     def run(self) -> list[Draft]:
         """Merge until nothing changes; return the remaining drafts, in order."""
         self.later = {i for i, draft in enumerate(self.drafts) if draft.elementwise}
+        self._settle()
+        for i, draft in enumerate(self.drafts):
+            if not self.gone[i] and draft.elementwise and self._join_alone(i):
+                self.gone[i] = True
+                self._settle()
+        return [draft for i, draft in enumerate(self.drafts) if not self.gone[i]]
+
+    def _settle(self) -> None:
+        """Merge into readers and producers until nothing changes."""
         while self.later:
             self.now, self.due, self.later = sorted(self.later), self.later, set()
             while self.now:
@@ -68,7 +79,6 @@ class Merging:
                     continue
                 spend(f"operator {draft.name}")
                 self.gone[i] = self._join_reader(i) or self._join_producer(i)
-        return [draft for i, draft in enumerate(self.drafts) if not self.gone[i]]
 
     def _touch(self, changed: Iterable[int], at: int) -> None:
         """Check drafts again: those behind the current one in this pass, the others in the next."""
@@ -99,6 +109,46 @@ class Merging:
             return False
         if self.elements(output) != self.elements(reader.outputs[0]):
             return False
+        self._give(i, after)
+        return True
+
+    def _join_alone(self, i: int) -> bool:
+        """Merge a function of one value into its one reader, which is a function of that value, too.
+
+        `x / 2` in a GELU: its other factor is a function of x. The reader then reads x, of as many bytes.
+        """
+        draft = self.drafts[i]
+        [output] = draft.outputs
+        after = self._only_reader(output)
+        if output in self.keep or after is None or len(draft.inputs) != 1:
+            return False
+        [name], reader = draft.inputs, self.drafts[after]
+        if not reader.elementwise or output not in reader.inputs or self.root(name) != name:
+            return False
+        if not self.elements(name) == self.elements(output) == self.elements(reader.outputs[0]):
+            return False
+        if self.bytes(name) > self.bytes(output):
+            return False
+        if "QuantizeLinear" in draft.types or any(
+            not self._function_of(name, other, after)
+            for other in reader.inputs
+            if other not in (name, output)
+        ):
+            return False
+        self._give(i, after)
+        return True
+
+    def _function_of(self, name: str, other: str, after: int) -> bool:
+        """Return whether `other` is a function of `name` alone that only the draft `after` reads."""
+        maker = self.makers.get(other)
+        if maker is None or self._only_reader(other) != after:
+            return False
+        return self.drafts[maker].elementwise and [*self.drafts[maker].inputs] == [name]
+
+    def _give(self, i: int, after: int) -> None:
+        """Let the reader of a draft's result compute it."""
+        draft, reader = self.drafts[i], self.drafts[after]
+        [output] = draft.outputs
         reader.nodes = _both(draft.nodes, reader.nodes)
         reader.types = _joined(draft.types, reader.types)
         if draft.weights:
@@ -108,6 +158,9 @@ class Merging:
         changed = [after]
         for name in draft.inputs:
             among = self.readers[self.root(name)]
+            if name not in reader.inputs:
+                reader.inputs[name] = None
+                among[after] = among.get(after, 0) + 1
             among[i] -= 1
             if not among[i]:
                 del among[i]
@@ -118,7 +171,6 @@ class Merging:
             if len(among) == 1:
                 changed += among
         self._touch(changed, i)
-        return True
 
     def _join_producer(self, i: int) -> bool:
         draft = self.drafts[i]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,7 @@ from onchip.network import Network, OperatorSpec, Reach, TensorKind
 from onchip.network.build import MAX_MACS
 from onchip.readers.attention_parts import with_attention_parts
 from onchip.readers.batch import infer_at_batch
+from onchip.readers.boundary import with_integers_outside
 from onchip.readers.caches import with_caches
 from onchip.readers.constants import Constants
 from onchip.readers.early import functions_first
@@ -54,6 +56,9 @@ def read_onnx(
             "inputs of a concat as views of its output are not supported yet", item="concat_views"
         )
     digest = hashlib.sha256(content).hexdigest()
+    notes: tuple[str, ...] = ()
+    if options.granularity == "fused" and not options.float_boundary:
+        content, notes = with_integers_outside(content)
     if options.cache:
         content = with_caches(content, options.cache)
     if options.attention == "parts":
@@ -86,7 +91,7 @@ def read_onnx(
     if fused:
         drafts.fuse()
     drafts.settle()
-    return _assemble(graph, constants, drafts, options, dtype, name, digest)
+    return replace(_assemble(graph, constants, drafts, options, dtype, name, digest), notes=notes)
 
 
 def _settle_shapes(graph: Graph, constants: Constants) -> None:

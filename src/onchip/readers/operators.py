@@ -10,6 +10,8 @@ from typing import Literal
 
 from onchip.base.allowance import spend
 from onchip.network import GATHERED, Geometry
+from onchip.readers.behind import behind_products
+from onchip.readers.computed import Computed
 from onchip.readers.constants import Constants
 from onchip.readers.drafts import Draft, Merging
 from onchip.readers.elements import BITS, value_bytes
@@ -18,7 +20,9 @@ from onchip.readers.lookup import looked_up
 from onchip.readers.onnx_graph import Graph, Node, is_vendors
 from onchip.readers.places import Place, Places
 from onchip.readers.plain import plain_of
-from onchip.readers.quantised import CONVERSIONS, joins_alike, steps_of
+from onchip.readers.quantised import CONVERSIONS, fetched_with, joins_alike, steps_of
+from onchip.readers.rows import functions_of_rows
+from onchip.readers.spread import spread
 from onchip.readers.traits import VENDOR, is_elementwise, is_setting
 
 __all__ = ["Draft", "Drafts"]
@@ -39,6 +43,7 @@ class Drafts:
     def __init__(self, graph: Graph, constants: Constants, places: Places, dtype: Dtype) -> None:
         self.graph, self.constants, self.places, self.dtype = graph, constants, places, dtype
         self.between = 0
+        self.computed = Computed(graph, constants, self._stored)
         self.closed: set[int] = set()
         """Quantising nodes that are a part of the operator before them from the outset."""
         self.all = [draft for node in graph.nodes for draft in self._drafts(node)]
@@ -79,6 +84,7 @@ class Drafts:
         that dequantises, and whose result nothing quantises, joins no channels as they lie.
         """
         for draft in self.all:
+            self._see_as_made(draft)
             if draft.geometry is not None and draft.geometry.kind == "concat" and len(draft.types) > 1:
                 widths = {BITS[self.graph.element[name]] for name in (*draft.inputs, *draft.outputs)}
                 if len(widths) > 1 and "DequantizeLinear" in draft.types:
@@ -94,6 +100,19 @@ class Drafts:
                     draft.nodes.add(self.graph.producer[name].index)
                     name = self.graph.producer[name].inputs[0]
                 draft.inputs[name] = None
+
+    def _see_as_made(self, draft: Draft) -> None:
+        """Let no geometry say that a tensor is a map of another shape than the tensor has.
+
+        A function behind a reshape makes it in the shape after that.
+        """
+        geometry = draft.geometry
+        if geometry is None or len(draft.outputs) != 1 or len(geometry.output) != 4:
+            return
+        made = self.graph.shape[draft.outputs[0]]
+        if math.prod(made) != math.prod(geometry.output) or _sides(made) == _sides(geometry.output):
+            return
+        draft.geometry = None if geometry.promises else replace(geometry, output=made)
 
     def _is_part(self, place: Place) -> bool:
         """Return whether the value is a proper part of its root's bytes, side by side."""
@@ -206,6 +225,10 @@ class Drafts:
         draft.types, draft.outputs = deque([node.op]), [after.outputs[0]]
         draft.nodes.add(after.index)
 
+    def _stored(self, name: str, count: int) -> int:
+        """Return the bytes of some elements of a value."""
+        return value_bytes(self.graph.element[name], (count,), self.dtype)
+
     def _parameters(self, node: Node, name: str, rows: int | None = None) -> dict[str, int]:
         """Return the bytes fetched for a constant operand, by their origin.
 
@@ -232,15 +255,19 @@ class Drafts:
             maker = graph.producer.get(name)
             maker = None if maker is None else plain_of(maker)
             if maker is not None and maker.domain == "" and maker.op in _AS_STORED:
-                stored = maker.inputs if maker.op == "DequantizeLinear" else maker.inputs[:1]
+                stored = list(maker.inputs[:1])
+                if maker.op == "DequantizeLinear":
+                    stored = fetched_with(graph, self.constants, reader, maker)
                 pending += [(maker, i) for i in stored if i]
             elif graph.element.get(name, 0) not in BITS:
                 raise graph.refuse(f"the element type of its operand {name} is not known", reader.label)
             else:
-                fetched = value_bytes(graph.element[name], shape, self.dtype)
                 if rows is not None and math.prod(shape) == table:
-                    fetched = min(fetched, value_bytes(graph.element[name], (rows,), self.dtype))
-                found[name] = fetched
+                    found[name] = self._stored(name, min(rows, table))
+                elif math.prod(shape) == 1:
+                    found[name] = self._stored(name, 1)
+                else:
+                    found |= self.computed.parts(name)
         return found
 
     # -- fused --------------------------------------------------------------------------------------------
@@ -251,16 +278,27 @@ class Drafts:
         An operator merges into the producer of its one activation input if it is the only reader, the
         producer has no other output and the tensor is no network output. It merges into its one reader if
         that is element-wise too and reads all that it reads: so `x * sigmoid(x)`, and the pieces of a
-        written-out GELU, first become one function of one tensor.
+        written-out GELU, first become one function of one tensor. What only repeats or scales another
+        value is then made by each of its readers (`onchip.readers.spread`).
         """
         keep = {self.places.of[name].root for name in self.graph.outputs if name in self.places.of}
-        self.all = Merging(self.all, self._root, self._elements, keep).run()
+        self.all = Merging(self.all, self._root, self._elements, self._bytes, keep).run()
+        self.all = functions_of_rows(self.all, self.graph, self.constants, self.places, self._elements, keep)
+        self.all = spread(self.all, self.graph, self.constants, self.places, self._bytes, keep)
+        self.all = behind_products(self.all, self.places, self._elements, keep)
+
+    def _bytes(self, name: str) -> int:
+        return value_bytes(self.graph.element[name], self.graph.shape[name], self.dtype)
 
     def _root(self, name: str) -> str:
         return self.places.of[name].root
 
     def _elements(self, name: str) -> int:
         return math.prod(self.graph.shape[name])
+
+
+def _sides(shape: tuple[int, ...]) -> list[int]:
+    return [n for n in shape if n > 1]
 
 
 def _same(one: Place, other: Place) -> bool:

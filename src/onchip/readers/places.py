@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from onchip.base.allowance import spend
 from onchip.readers.constants import Constants
 from onchip.readers.elements import BITS
@@ -25,7 +27,7 @@ from onchip.readers.traits import reads_any_layout
 __all__ = ["Place", "Places", "find_places"]
 
 _RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
-_ORDERED = frozenset({"Transpose", "Slice", "Split", "Gather"})
+_ORDERED = frozenset({"Transpose", "Slice", "Split", "Gather", "GatherND"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,8 @@ def _moved(
             return None if cut is None else {out: at(_sliced(layout, cut))}
         case "Gather":
             return _gathered(graph, node, constants, at, layout)
+        case "GatherND":
+            return _picked(graph, node, constants, at, layout)
         case "Split":
             return _split(graph, node, at, layout)
         case "Expand" | "Tile":
@@ -273,6 +277,29 @@ def _gathered(
         return None
     cut = layout.slice(axis, flat[0], len(flat), step)
     return {node.outputs[0]: at(None if cut is None else cut.reshape(graph.shape[node.outputs[0]]))}
+
+
+def _picked(
+    graph: Graph, node: Node, constants: Constants, at: Any, layout: Layout
+) -> dict[str, Place | None] | None:
+    """Return the place of a look-up by constant indices that are a range: a reshape or a part."""
+    if len(node.inputs) < 2 or node.inputs[1] not in constants or node.integer("batch_dims", 0):
+        return None
+    indices = constants.value(node.inputs[1])
+    shape, out = graph.shape[node.inputs[0]], node.outputs[0]
+    if indices is None or not indices.size or not 0 < indices.shape[-1] <= len(shape):
+        return None
+    depth = indices.shape[-1]
+    rows = indices.reshape(-1, depth)
+    if (rows < -np.array(shape[:depth])).any() or (rows >= shape[:depth]).any():
+        raise graph.refuse(f"gathers beyond {list(shape[:depth])}", node.label)
+    places = np.ravel_multi_index(tuple((rows % shape[:depth]).T), shape[:depth])
+    first, count = int(places[0]), len(places)
+    if (places != np.arange(first, first + count)).any():
+        return None
+    flat = layout.reshape((math.prod(shape[:depth]), *shape[depth:]))
+    cut = None if flat is None else flat.slice(0, first, count)
+    return {out: at(None if cut is None else cut.reshape(graph.shape[out]))}
 
 
 def _split(graph: Graph, node: Node, at: Any, layout: Layout) -> dict[str, Place | None] | None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from onchip.readers.constants import Constants
 from onchip.readers.onnx_graph import Graph, Node
 
-__all__ = ["CONVERSIONS", "Steps", "mismatch", "steps_of"]
+__all__ = ["CONVERSIONS", "Steps", "fetched_with", "joins_alike", "mismatch", "steps_of"]
 
 CONVERSIONS = frozenset({"DequantizeLinear", "QuantizeLinear"})
 
 _NARROW = frozenset({2, 3, 4, 5})
 """ONNX's integers of 8 and 16 bits: in single precision, n x scale / scale rounds to n for all of them."""
 
-_FLOAT = 1
+_FLOAT, _INT32 = 1, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,39 @@ def steps_of(graph: Graph, node: Node, constants: Constants) -> Steps | None:
         return None
     stored = node.inputs[0] if node.op == "DequantizeLinear" else node.outputs[0]
     return _steps(graph, constants, stored, node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else "")
+
+
+def fetched_with(graph: Graph, constants: Constants, reader: Node, dequantised: Node) -> list[str]:
+    """Return what is fetched of the operands of a `DequantizeLinear` whose result a node reads.
+
+    Not zero points that are all zero. Nor the scales of biases of 32 bits that are those of the sums which
+    they are added to: such a bias is added as it is.
+    """
+    names = [name for name in dequantised.inputs if name]
+    if len(names) > 2:
+        zero = constants.value(names[2])
+        if zero is not None and zero.size and not zero.any():
+            del names[2]
+    if (
+        len(names) > 1
+        and graph.element.get(names[0]) == _INT32
+        and _of_the_sum(graph, constants, reader, names[1])
+    ):
+        del names[1]
+    return names
+
+
+def _of_the_sum(graph: Graph, constants: Constants, reader: Node, scale: str) -> bool:
+    """Return whether a scale is the product of the scales of a node's first two operands."""
+    makers = [graph.producer.get(name) for name in reader.inputs[:2]]
+    if len(makers) < 2 or any(maker is None or maker.op != "DequantizeLinear" for maker in makers):
+        return False
+    values = [constants.value(maker.inputs[1]) for maker in makers if maker is not None]
+    mine = constants.value(scale) if scale in constants else None
+    if mine is None or any(value is None for value in values):
+        return False
+    product = np.multiply(*(np.asarray(value, np.float64).reshape(-1) for value in values))
+    return product.size in (1, mine.size) and bool(np.allclose(mine.reshape(-1), product, rtol=1e-4))
 
 
 def joins_alike(graph: Graph, node: Node, constants: Constants) -> bool:

@@ -145,13 +145,57 @@ def _gather_nd(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     return {table: flat([moved(tuple(within), prod(shape[:depth]), before=-first), *dims[ranks:]])}
 
 
+def _gather_elements(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of elements that are picked along one dimension, each by an index of its own."""
+    x, indices = node.inputs[:2]
+    if looked_up(walk.graph, walk.constants, node) is not None:
+        raise NoRule
+    shape, made = walk.shape(x), walk.shape(indices)
+    axis = node.integer("axis", 0) % len(shape)
+    if any(n != m for i, (n, m) in enumerate(zip(shape, made, strict=True)) if i != axis):
+        raise NoRule
+    found = {x: flat([*dims[:axis], *_all(shape[axis : axis + 1]), *dims[axis + 1 :]])}
+    add(found, indices, flat(dims))
+    return found
+
+
+def _scatter(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of a value with some elements replaced: any update may fall into the box."""
+    found = {node.inputs[0]: flat(dims)}
+    for name in node.inputs[1:3]:
+        add(found, name, walk.all_of(name))
+    return found
+
+
+def _sampled(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of samples of a map at computed places: all of the map's rows and columns."""
+    x, places = node.inputs[:2]
+    found = {x: flat([*dims[:2], *_all(walk.shape(x)[2:])])}
+    add(found, places, flat([dims[0], *dims[2:], *_all(walk.shape(places)[-1:])]))
+    return found
+
+
+def _largest(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of the position of the largest or smallest element along one dimension."""
+    shape = walk.shape(node.inputs[0])
+    axis = node.integer("axis", 0) % len(shape)
+    after = dims[axis + 1 :] if node.integer("keepdims", 1) else dims[axis:]
+    return {node.inputs[0]: flat([*dims[:axis], *_all(shape[axis : axis + 1]), *after])}
+
+
 MORE_RULES: dict[str, Rule] = {
+    "ArgMax": _largest,
+    "ArgMin": _largest,
     "Einsum": _einsum,
     "Expand": _expand,
+    "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
+    "GridSample": _sampled,
     "GroupNormalization": _by_group,
     "InstanceNormalization": _by_image,
     "RotaryEmbedding": _rotary,
+    "ScatterElements": _scatter,
+    "ScatterND": _scatter,
     "Tile": _tile,
 }
 """The rules by operator of ONNX itself, besides those of `onchip.readers.reach_rules`."""

@@ -171,18 +171,32 @@ def _gather(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
         ranks = len(walk.shape(node.inputs[1]))
         walk.looked_up(node.inputs[0], flat(dims))
         return {node.inputs[1]: flat(dims[axis : axis + ranks])}
-    picked = walk.numbers(node, 1)
-    if not picked:
-        raise NoRule
-    first = picked[0] % shape[axis]  # -1, 0 are the last and the first: as positions they are no range
-    if [index % shape[axis] for index in picked] != list(range(first, first + len(picked))):
-        raise NoRule
+    if node.inputs[1] not in walk.constants:
+        return _picked(walk, node, dims)
+    stated = walk.constants.value(node.inputs[1])
+    picked = [] if stated is None else [int(index) % shape[axis] for index in stated.reshape(-1)]
+    first = picked[0] if picked else 0
+    if not picked or picked != list(range(first, first + len(picked))):
+        needs = _picked(walk, node, dims)
+        needs[node.inputs[1]] = walk.all_of(node.inputs[1])
+        return needs
     ranks = len(walk.shape(node.inputs[1]))
     within = [side for sides in dims[axis : axis + ranks] for side in sides]
     if len(within) > 1:
         within = [everything(len(picked))]
     found = [*dims[:axis], moved(tuple(within), shape[axis], before=-first), *dims[axis + ranks :]]
     return {node.inputs[0]: flat(found)}
+
+
+def _picked(walk: Walk, node: Node, dims: tuple[Need, ...]) -> Needs:
+    """By indices that are computed: all of one dimension of what is read."""
+    x, indices = node.inputs[:2]
+    shape = walk.shape(x)
+    axis, ranks = node.integer("axis", 0) % len(shape), len(walk.shape(indices))
+    whole = (everything(shape[axis]),) if shape[axis] > 1 else ()
+    found = {x: flat([*dims[:axis], whole, *dims[axis + ranks :]])}
+    add(found, indices, flat(dims[axis : axis + ranks]))
+    return found
 
 
 def _pad(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
@@ -339,8 +353,11 @@ def _gemm(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     a, b = node.inputs
     left, right, made = walk.shape(a), walk.shape(b), walk.shape(node.outputs[0])
-    if min(len(left), len(right)) < 2 or a == b:
+    if min(len(left), len(right)) < 2:
         raise NoRule
+    if a == b:
+        rows = [(everything(n),) for n in left[-2:] if n > 1]
+        return {a: flat([*broadcast(left[:-2], made[:-2], dims[:-2]), *rows])}
     inner = walk.summed(node, dims, left[-1])
     return {
         a: flat([*broadcast(left[:-2], made[:-2], dims[:-2]), dims[-2], inner]),

@@ -1,6 +1,6 @@
 """The rules of reach of onnxruntime's own operators that have no plain form.
 
-Attention with its projection, or with a cache, runs whole.
+Attention with a cache runs whole.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     left, right, made = walk.shape(a), walk.shape(b), walk.shape(node.outputs[0])
     turned = node.integer("transA", 0), node.integer("transB", 0)
     if a == b:
-        raise NoRule
+        return {a: walk.all_of(a)}
     left, right = batches_first(node, "A", left), batches_first(node, "B", right)
     inner = walk.summed(node, dims, left[-2 if turned[0] else -1])
     rows, columns = [dims[-2], inner], [inner, dims[-1]]
@@ -79,18 +79,59 @@ def _rotary(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 
 
 def _heads(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
-    """Return the needs of an attention of several heads, without a cache, bias or padding."""
+    """Return the needs of an attention of several heads, without a cache or packed operands."""
     names = [*node.inputs, *[""] * 10][:10]
-    if position or any(names[i] for i in (3, 4, 6, 7, 8, 9)) or any(node.outputs[1:]) or not all(names[:3]):
+    if position or any(names[i] for i in (6, 7, 8, 9)) or any(node.outputs[1:]) or not all(names[:3]):
         raise NoRule
     if any(len(walk.shape(name)) != 3 for name in names[:3]):
         raise NoRule
     heads = node.integer("num_heads", 0)
-    return attention_needs(walk, node, (names[0], names[1], names[2], names[5]), (heads, heads), dims)
+    found = attention_needs(walk, node, (names[0], names[1], names[2], names[5]), (heads, heads), dims)
+    for name in filter(None, names[3:5]):  # a bias of queries, keys and values; the padding of keys
+        add(found, name, walk.all_of(name))
+    return found
+
+
+def _projected(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of an attention with its projection: all rows of a sequence, the weights of a head."""
+    names = [*node.inputs, *[""] * 7][:7]
+    made, heads = walk.shape(node.outputs[0]), node.integer("num_heads", 0)
+    if position or names[4] or names[6] or any(node.outputs[1:]) or len(made) != 3 or heads < 1:
+        raise NoRule
+    x, w, each = walk.shape(names[0]), walk.shape(names[1]), made[2] // heads
+    image, row, head, _ = walk.regrouped(dims, (*made[:2], heads, each))
+    found = {names[0]: flat([image, (everything(x[1]),), (everything(x[2]),)])}
+    columns: Need = (everything(w[1]),)
+    if w[1] == 3 * made[2]:  # queries, keys and values of all heads, side by side
+        columns = (everything(3), *head, everything(each))
+    add(found, names[1], flat([(everything(w[0]),), columns]))
+    if names[2]:
+        add(found, names[2], flat([columns]))
+    if names[3]:
+        add(found, names[3], walk.all_of(names[3]))
+    if names[5]:
+        shape = (made[0], heads, made[1], x[1])
+        rows = [image, head, row, (everything(x[1]),)]
+        add(found, names[5], flat(broadcast(walk.shape(names[5]), shape, rows)))
+    return found
+
+
+def _grouped(walk: Walk, node: Node, position: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of an attention whose heads share keys, without a cache."""
+    names = [*node.inputs, *[""] * 5]
+    if position or names[3] or names[4] or not all(names[:3]):
+        raise NoRule
+    heads = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
+    found = attention_needs(walk, node, (names[0], names[1], names[2], ""), heads, dims)
+    for name in filter(None, node.inputs[5:]):  # lengths, and tables of a rotation
+        add(found, name, walk.all_of(name))
+    return found
 
 
 VENDOR_RULES: dict[tuple[str, str], Rule] = {
+    (VENDOR, "Attention"): _projected,
     (VENDOR, "FusedMatMul"): _matmul,
+    (VENDOR, "GroupQueryAttention"): _grouped,
     (VENDOR, "MatMulNBits"): _narrow,
     (VENDOR, "MultiHeadAttention"): _heads,
     (VENDOR, "RotaryEmbedding"): _rotary,

@@ -63,6 +63,12 @@ class ReadOptions:
         "both names stands for the same text.",
     )
 
+    float_boundary: bool = option(
+        False,
+        "An .onnx input that is only quantised and an output that is only dequantised are floats, and the "
+        "conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.",
+    )
+
     concat_views: bool = option(
         False,
         "Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).",
@@ -143,3 +149,5 @@ class Source:
     network: Network
     executable: Executable | TfliteExecutable | None
     options: ReadOptions = ReadOptions()
+    notes: tuple[str, ...] = ()
+    """What the reader decided that the file does not say, a line each."""

@@ -47,6 +47,7 @@ GATHERING: dict[str, frozenset[int] | None] = {
     "Pad": None,
     "QLinearConv": frozenset({0}),
     "QLinearMatMul": frozenset({0, 3}),
+    "RotaryEmbedding": frozenset({0}),
     "SpaceToDepth": None,
     "Tile": None,
 }

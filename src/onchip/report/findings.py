@@ -20,6 +20,7 @@ __all__ = [
     "Budgets",
     "absence_reason",
     "absences",
+    "boundary_sentence",
     "budgets",
     "caches_sentence",
     "cost_of_dram",
@@ -229,6 +230,12 @@ PROVE = "`onchip check --prove` solves it again"
 def space_sentence(plan: Plan) -> str:
     """Return a sentence on the plans that `optimal` and the bounds range over; empty where none is stated."""
     return "" if not plan.result.space else f"Among: {visible(plan.result.space, SENTENCE)}."
+
+
+def boundary_sentence(plan: Plan) -> str:
+    """Return a sentence on inputs and outputs that are integers where the file has floats; else empty."""
+    said = plan.options.get("boundary")
+    return f"Boundary: {visible(said, SENTENCE)}." if isinstance(said, str) and said else ""
 
 
 def standing_sentence(plan: Plan) -> str:

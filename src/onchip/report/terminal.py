@@ -52,6 +52,8 @@ class Summary:
             yield Text(kept)
         if worth := findings.standing_sentence(self.plan):
             yield Text(worth)
+        if boundary := findings.boundary_sentence(self.plan):
+            yield Text(boundary, style="dim")
         for heading, body in (
             ("DRAM traffic", self.dram()),
             *((("Memories", self.memories()),) if self.plan.chip.memories else ()),

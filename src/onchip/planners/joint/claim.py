@@ -21,8 +21,8 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
         f" around one another with free tiles, windows along at most {WINDOWS} of them, no operator repeated"
         f" but for rows of windows; neighbours up to {UNBANDED.passes} times in slices together where an"
         f" operator has no bands; without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in"
-        f" this budget, {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks at"
-        f" more than {MOST_LOOKS:,}), any operands whole;"
+        f" this budget, {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks"
+        f" at more than {MOST_LOOKS:,}), any operands whole;"
     )
     priced = fusion_options(options)
     return (

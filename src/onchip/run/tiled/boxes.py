@@ -67,6 +67,18 @@ class _Operand:
         self.region: tuple[Span, ...] | None = None
         self.key: tuple[int, ...] | None = None
         self.moved = 0
+        self.kept: Array | None = None
+        """All that came for the sums of one box, where integers are made of them at once."""
+
+    def keep(self, poison: float, first: bool) -> None:
+        """Keep what is in the scratch until the sums of a box are complete; `first` forgets what was kept."""
+        kind = self.elements.dtype
+        if first or self.kept is None:
+            self.kept = np.full(self.elements.shape, poison if kind.kind == "f" else self.other, kind)
+        assert self.region is not None
+        if self.buffer is not None:
+            assert self.buffer.data is not None
+            self.kept[tuple(slice(*span) for span in self.region)] = self.buffer.data
 
     def needs(self, spans: Sequence[Span]) -> tuple[Span, ...]:
         """Return the ranges of its sides that a box of the output needs."""
@@ -216,7 +228,7 @@ class _Run:
                 self.given[part.name] = part
         self.outer = len(self.reach.output)
         self.wanted = self.head = value[self.target]
-        self.bias = ""
+        self.bias, self.waits = "", False
         nodes, _ = engine.parts.between(self.given, [self.wanted], f"operator {op.name}")
         if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]):
             self._sum(nodes)
@@ -231,7 +243,8 @@ class _Run:
         if len(heads) != 1 or not cut:
             raise self.refuse("its sum cannot be taken apart")
         if self.state.slots.dtype[self.target].kind != "f":
-            raise self.refuse("its elements are too narrow for a part of its sum")
+            self.waits = True  # chips have wide accumulators; here the operands wait beside the scratch
+            return
         self.head = heads[0].output[0]
         self.bias = heads[0].input[2] if len(heads[0].input) > 2 and heads[0].op_type != "Einsum" else ""
         if self.bias and self.bias not in self.given:
@@ -264,6 +277,11 @@ class _Run:
             for part in (*self.reads, *self.weights):
                 part.bring(at, spans)
             first = not any(at[self.outer :])
+            if self.waits:
+                for part in self.given.values():
+                    part.keep(self.poison, first)
+            if self.waits and any(at[axis] + 1 < len(self.cuts[axis]) for axis in range(self.outer, len(at))):
+                continue
             self.block.put((0, 1), (0, 1), self.add(spans[: self.outer], first))
             if any(at[axis] + 1 < len(self.cuts[axis]) for axis in range(self.outer, len(at))):
                 continue
@@ -272,7 +290,7 @@ class _Run:
             crossed += self.there().size * width
         value = whole.reshape(state.slots.shape[self.target])
         state.comparison.follow(self.op.inputs, self.op.outputs)
-        if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]):  # sums in another order
+        if any(len(cuts) > 1 for cuts in self.cuts[self.outer :]) and not self.waits:  # in another order
             state.comparison.make_approximate(self.target)
         state.comparison.same(self.target, value, f"written by {self.op.name} ({state.where()})")
         return Executed(
@@ -298,6 +316,10 @@ class _Run:
 
     def add(self, spans: Sequence[Span], first: bool) -> Array:
         """Return a box of the nodes' result on the scratch's content, added to the earlier sum."""
+        if self.waits:
+            kept = {name: part.kept for name, part in self.given.items() if part.kept is not None}
+            whole = {name: value.reshape(self.given[name].shape) for name, value in kept.items()}
+            return self.box(self.part, self.head, whole, spans)
         feeds = {
             name: part.poisoned(self.poison, self.outer, absent=name == self.bias and not first)
             for name, part in self.given.items()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from onchip.base.errors import InputError
 from onchip.network import Operator
 from onchip.network.windows import Window, window_of
-from onchip.readers.traits import ELEMENTWISE
+from onchip.readers.traits import ELEMENTWISE, VENDOR
 from onchip.run.onnx_engine import OnnxEngine
 from onchip.run.tiled.addends import addend_apart
 from onchip.run.tiled.maps import Map, map_of
@@ -153,6 +154,8 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     head: onnx.NodeProto | None = None
     tail: list[onnx.NodeProto] = []
     inside: set[str] = set()
+    origin: dict[str, str] = {}
+    """Of values that are operands but for conversions of each element: the operand."""
     for node in found:
         inputs = [name for name in node.input if name]
         if all(name in constants for name in inputs):
@@ -167,13 +170,22 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
                 raise refuse(f"{node.op_type} makes {len(shape)} dimensions")
             seen[node.output[0]] = (seen[data[0]][0], view)
         elif layout and data == inputs[:1] and data[0] in inside:
+            if prod(engine.values[node.output[0]][1]) != prod(engine.values[value[op.outputs[0]]][1]):
+                first, view = origin.get(data[0]), map_of(engine.values[node.output[0]][1], images=images)
+                if first is None or view is None:
+                    raise refuse(f"{node.op_type} makes another shape of what is broadcast")
+                seen[first] = (seen[first][0], view)  # a conversion of each element changes places with it
+                origin[node.output[0]] = first
             tail.append(_renamed(node))
             inside.update(node.output[:1])
-        elif (node.op_type in ELEMENTWISE or node.op_type in ("Dropout", "Identity")) and node.domain == "":
+        elif _by_element(node):
             if any(name not in seen and name not in inside for name in data):
                 raise refuse(f"{node.op_type} reads {data[0]}")
             tail.append(node)
             inside.update(node.output)
+            if node.op_type in ("DequantizeLinear", "QuantizeLinear"):
+                source = origin.get(data[0], data[0] if data[0] in seen else "")
+                origin |= {node.output[0]: source} if source else {}
         elif head is None and not tail and all(name in seen for name in data):
             head = node
             inside.update(node.output[:1])
@@ -192,6 +204,19 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse, images)
     made = make.chain(output)
     return made if apart is None else replace(made, apart=True)
+
+
+_VENDORS_BY_ELEMENT = frozenset({
+    "BiasGelu", "FastGelu", "Gelu", "QLinearAdd", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid",
+    "QuickGelu",
+})  # fmt: skip
+
+
+def _by_element(node: onnx.NodeProto) -> bool:
+    """Return whether a node makes each element of those at its place."""
+    if node.domain == VENDOR:
+        return node.op_type in _VENDORS_BY_ELEMENT
+    return node.domain == "" and (node.op_type in ELEMENTWISE or node.op_type in ("Dropout", "Identity"))
 
 
 def _renamed(node: onnx.NodeProto) -> onnx.NodeProto:

@@ -97,6 +97,7 @@ class _Run:
         self.waiting: dict[int, np.dtype[Any]] = {}  # by operand that waits or has waited: its elements
         self.places: Mapping[int, int] = {}  # of the current pass
         self.partial: set[int] = set()  # outputs whose buffer has a sum that is not complete
+        self.beside: dict[int, Array] = {}  # by operand that waits: numbers wider than its output's
         self.wide: dict[int, Array] = {}  # by output: what came of the operand of a sum of whole numbers
         self.emitted: set[tuple[int, Span]] = set()  # slices that a pass has made from several operands
         self.made = self.again = 0
@@ -430,13 +431,22 @@ class _Run:
         parked.add(t)
         value = self.slices[t].get(rows, channels, chain.op.name)
         ring = self.rings[chain.output]
-        fits = value.dtype == ring.data.dtype or value.dtype == np.bool_  # false and true are numbers there
-        if not fits or not self.shape.maps[t].same_as(self.shape.maps[chain.output]):
+        found = self.shape.maps[chain.output]
+        if not self.shape.maps[t].same_as(found):
             raise IllegalTiling(
                 "tiling-passes", f"{self.state.name(t)} cannot wait in the buffer of {chain.op.name}"
             )
         self.waiting[t] = value.dtype
-        ring.put(rows, value.astype(ring.data.dtype), slice(*channels), done=False)
+        fits = value.dtype == ring.data.dtype or value.dtype == np.bool_  # false and true are numbers there
+        if fits:
+            ring.put(rows, value.astype(ring.data.dtype), slice(*channels), done=False)
+            return
+        # Planned as wide as the output; a number that is wider here lies beside the scratch.
+        size = (value.shape[0], found.channels, *value.shape[2:])
+        beside = self.beside.get(t)
+        if beside is None or beside.shape != size or beside.dtype != value.dtype:
+            beside = self.beside[t] = np.zeros(size, value.dtype)
+        beside[:, slice(*channels)] = value
 
     def combine(self, chain: Chain, rows: Span, channels: Span, parked: set[int]) -> None:
         """Run an element-wise operator on a parked operand and one that is there."""
@@ -444,12 +454,19 @@ class _Run:
         if chain.op.weight_bytes:
             self.weights[chain.op.id].fetch(channels)
         values = {
-            name: ring.raw(rows, self.count, span).astype(self.waiting[x])
+            name: self.parked_value(x, ring.raw(rows, self.count, span), span)
             if x in parked
             else self.operand(chain, i, rows, channels)
             for i, (name, x) in enumerate(zip(chain.names, chain.reads, strict=True))
         }
         ring.put(rows, self.behind(chain, values, rows, channels), span, done=False)
+
+    def parked_value(self, t: int, lying: Array, channels: slice) -> Array:
+        """Return an operand that waits in the output's buffer, where `lying` is, or beside the scratch."""
+        if t in self.beside and self.waiting[t] != lying.dtype:
+            found: Array = self.beside[t][:, channels]
+            return found
+        return lying.astype(self.waiting[t])
 
     def accumulate(self, chain: Chain, t: int, channels: Span, rows: Span) -> None:
         """Add the share of some input channels of a sum to the output's buffer."""

@@ -36,10 +36,11 @@ class Parameters:
             self.width = self.total // self.kernels.size
         self.rest = self.total - self.width * (0 if self.kernels is None else self.kernels.size)
         real = sum(v.itemsize for v in self.values.values()) * channels
-        short = real + (0 if self.kernels is None else self.kernels.nbytes) > self.total * scale
-        if self.kernels is not None:
-            short = short or self.kernels.itemsize > self.width * scale
-        if short:
+        room = self.total * scale - (0 if self.kernels is None else self.kernels.nbytes)
+        self.beside = real > room >= 0
+        """True if values for each channel are wider than planned, as dequantised ones are: they lie beside
+        the scratch, and are counted only."""
+        if room < 0 or (self.kernels is not None and self.kernels.itemsize > self.width * scale):
             raise InputError(
                 "cannot be run in tiles: it has more weights than the plan counts",
                 item=f"operator {chain.op.name}",
@@ -109,6 +110,9 @@ class Fetched:
         for name, value in (("", source.kernels), *source.values.items()):
             if value is None:
                 continue
+            if name and source.beside:
+                self.vectors[name] = value.copy()
+                continue
             place = arena.bytes[at : at + value.nbytes].view(value.dtype).reshape(value.shape)
             place[...] = value
             at += value.nbytes
@@ -166,6 +170,9 @@ class Fetched:
     def _vector(self, name: str, outs: tuple[int, int], tile: Array, at: int) -> int:
         """Copy a vector of the rest through the tile: behind the kernels, or after them where it is full."""
         value, first = self.source.values[name], outs[0]
+        if self.source.beside:
+            self.vectors[name][outs[0] : outs[1]] = value[outs[0] : outs[1]]
+            return at
         while first < outs[1]:
             count = min((len(tile) - at) // value.itemsize, outs[1] - first)
             there = tile[at : at + count * value.itemsize].view(value.dtype)

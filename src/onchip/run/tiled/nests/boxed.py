@@ -76,6 +76,8 @@ class Boxed:
         """The value that is the sum of the boxes' results, if a sum is cut."""
         self.summed: set[int] = set()
         """The cut axes that it is summed over; `made` are the atoms of a box before it is added."""
+        self.rounded = False
+        """True if integers are made of sums of floats, whose last bit counts."""
         self.reorders = False
         """True if sums of the result may come in another order."""
 

@@ -136,6 +136,7 @@ class BoxKernel:
         engine = self.engine
         what = f"operator {self.op.name}"
         nodes, _ = engine.parts.between(boxed.given, [wanted], what)
+        boxed.rounded = any(node.op_type == "QuantizeLinear" for node in nodes)
         for node in nodes:
             names = [name for name in node.input if name]
             if all(name in boxed.constants and name not in boxed.given for name in names):

@@ -18,13 +18,14 @@ from onchip.run.tiled.nests.forms import (
     Atom,
     Dim,
     NotCompact,
+    is_cut,
     is_whole,
     regrouped,
     size_of,
     tidy,
 )
 from onchip.run.tiled.nests.large_nodes import LARGE, Rule
-from onchip.run.tiled.nests.products import convolution, gemm, matmul
+from onchip.run.tiled.nests.products import convolution, fused_convolution, gemm, matmul
 from onchip.run.tiled.nests.quantised_nodes import QUANTISED
 from onchip.run.tiled.nests.window_nodes import join, pad, pool, resize, transposed
 
@@ -152,6 +153,35 @@ def _gather(boxed: Boxed, node: onnx.NodeProto) -> None:
     boxed.reshape(taken, node.output[0], made if shape else (*made[:axis], *made[axis + 1 :]))
 
 
+def _gather_elements(boxed: Boxed, node: onnx.NodeProto) -> None:
+    x, indices = node.input[:2]
+    axis = boxed.number(node, "axis", 0) % len(boxed.form(x))
+    boxed.whole(x, [axis])
+    pairs = list(enumerate(zip(boxed.form(x), boxed.form(indices), strict=True)))
+    indices = boxed.fitted(indices, {at: mine for at, (mine, _) in pairs if at != axis and is_cut(mine)})
+    x = boxed.fitted(x, {at: own for at, own in enumerate(boxed.form(indices)) if at != axis})
+    boxed.keep(node, boxed.form(indices), {0: x, 1: indices})
+
+
+def _sampled(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """GridSample: all rows and columns of a map, at the places of the box."""
+    x, places = node.input[:2]
+    boxed.whole(x, range(2, len(boxed.form(x))))
+    own = boxed.form(places)
+    boxed.whole(places, [len(own) - 1])
+    x = boxed.fitted(x, {0: own[0]})
+    boxed.keep(node, (own[0], boxed.form(x)[1], *own[1:-1]), {0: x})
+
+
+def _largest(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """ArgMax and ArgMin: all of one dimension makes each position."""
+    form = boxed.form(node.input[0])
+    axis = boxed.number(node, "axis", 0) % len(form)
+    boxed.whole(node.input[0], [axis])
+    kept = [()] if boxed.number(node, "keepdims", 1) else []
+    boxed.keep(node, (*form[:axis], *kept, *form[axis + 1 :]))
+
+
 def _concat(boxed: Boxed, node: onnx.NodeProto) -> None:
     join(boxed, node, range(len(node.input)), boxed.number(node, "axis", 0))
 
@@ -225,14 +255,19 @@ RULES: dict[str, Rule] = {
         ),
         _along,
     ),
+    "ArgMax": _largest,
+    "ArgMin": _largest,
     "AveragePool": pool,
     "Concat": _concat,
     "Conv": convolution,
     "ConvTranspose": transposed,
     "DepthToSpace": _deeper,
     "Expand": _expand,
+    "FusedConv": fused_convolution,
     "Gather": _gather,
+    "GatherElements": _gather_elements,
     "Gemm": gemm,
+    "GridSample": _sampled,
     "LRN": _beside,
     "MatMul": matmul,
     "MaxPool": pool,

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from onchip.run.tiled.nests.boxed import Boxed
+from onchip.run.tiled.nests.exact import InParts, as_in_the_whole, convolution_as_in_the_whole
 from onchip.run.tiled.nests.forms import Dim, Form, NotCompact, is_cut, regrouped, size_of, tidy
 from onchip.run.tiled.nests.window_nodes import padding, sliding, spatial
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["convolution", "gemm", "in_groups", "inner", "matmul"]
+__all__ = ["convolution", "fused_convolution", "gemm", "in_groups", "inner", "matmul"]
 
 
 def matmul(boxed: Boxed, node: onnx.NodeProto) -> None:
-    boxed.reorders = True
+    boxed.reorders |= not boxed.rounded
     a, b = node.input
     left, right = boxed.form(a), boxed.form(b)
     if min(len(left), len(right)) < 2:
@@ -25,9 +26,18 @@ def matmul(boxed: Boxed, node: onnx.NodeProto) -> None:
     a, b, cut = inner(boxed, a, len(left) - 1, b, len(right) - 2)
     left, right = boxed.form(a), boxed.form(b)
     (a, b), batch = boxed.broadcast([a, b], keep=2)
+    if boxed.rounded:
+        _whole_sum(cut)
+        as_in_the_whole(boxed, node, (*batch, left[-2], right[-1]), {0: a, 1: b})
+        return
     boxed.keep(node, (*batch, left[-2], right[-1]), {0: a, 1: b})
     if cut:
         boxed.partial(node.output[0], node.output[0])
+
+
+def _whole_sum(cut: bool) -> None:
+    if cut:
+        raise InParts("parts of a sum are not rounded alike")
 
 
 def inner(boxed: Boxed, a: str, at: int, b: str, beside: int) -> tuple[str, str, bool]:
@@ -71,7 +81,7 @@ def _bias(boxed: Boxed, name: str, product: str, output: str, beta: float) -> No
 
 
 def gemm(boxed: Boxed, node: onnx.NodeProto) -> None:
-    boxed.reorders = True
+    boxed.reorders |= not boxed.rounded
     a, b = node.input[:2]
     flip_a, flip_b = boxed.number(node, "transA", 0), boxed.number(node, "transB", 0)
     a, b, cut = inner(boxed, a, 0 if flip_a else 1, b, 1 if flip_b else 0)
@@ -83,10 +93,16 @@ def gemm(boxed: Boxed, node: onnx.NodeProto) -> None:
             own = boxed.form(bias)
             wanted = {at: form[at - len(own)] for at in range(len(own)) if size_of(own[at]) > 1}
             changed[2] = boxed.fitted(bias, wanted)
+        if boxed.rounded:
+            _whole_sum(cut)
+            as_in_the_whole(boxed, node, form, changed)
+            return
         boxed.keep(node, form, changed)
         if cut:
             boxed.partial(node.output[0], node.output[0])
         return
+    if boxed.rounded:
+        _whole_sum(cut)
     settings = {x.name: x.f if x.name == "alpha" else x.i for x in node.attribute if x.name != "beta"}
     beta = next((x.f for x in node.attribute if x.name == "beta"), 1.0)
     product = boxed.emit("Gemm", [a, b], f"{node.output[0]}@sum", form, **settings)
@@ -102,12 +118,18 @@ def convolution(boxed: Boxed, node: onnx.NodeProto) -> None:
     windows = spatial(boxed, node, x, boxed.shape(w)[2:])
     boxed.whole(w, range(2, len(boxed.form(w))))
     channels, x, w, groups, cut = in_groups(boxed, x, 1, w, boxed.number(node, "group", 1))
+    if boxed.rounded:
+        _whole_sum(cut)
     bias = node.input[2] if len(node.input) > 2 else ""
     made: Form = (boxed.form(x)[0], channels, *(one.dim for one in windows))
     settings = sliding(padding(windows), groups)
     changed = {0: x, 1: w}
     if bias:
         bias = boxed.fitted(bias, {0: channels})
+    if boxed.rounded and not groups:
+        operands = changed | ({2: bias} if bias else {})
+        convolution_as_in_the_whole(boxed, node, made, operands, settings)
+        return
     if not cut or not bias:
         boxed.keep(node, made, changed | ({2: bias} if bias else {}))
         boxed.settings[node.output[0]] = settings
@@ -124,3 +146,29 @@ def convolution(boxed: Boxed, node: onnx.NodeProto) -> None:
     boxed.partial(product, node.output[0])
     boxed.reshape(bias, f"{bias}@column", (channels, *((),) * len(windows)))
     _bias(boxed, f"{bias}@column", product, node.output[0], 1.0)
+
+
+_WITH_SETTINGS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}
+
+
+def fused_convolution(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """onnxruntime's `FusedConv`: a convolution, an addend, a function of each element."""
+    from onnx import helper
+
+    known = {a.name: a for a in node.attribute}
+    function = known["activation"].s.decode() if "activation" in known else "Identity"
+    values = list(known["activation_params"].floats) if "activation_params" in known else []
+    names = _WITH_SETTINGS.get(function, ())
+    if function not in ("Identity", "Relu", "Sigmoid", "Tanh", *_WITH_SETTINGS) or len(names) != len(values):
+        raise NotCompact(f"a convolution with {function} behind it has no rule for boxes")
+    made, shape = node.output[0], boxed.shape(node.output[0])
+    bare = helper.make_node("Conv", [*node.input[:3]], [f"{made}@conv"])
+    bare.attribute.extend(a for a in node.attribute if not a.name.startswith("activation"))
+    boxed.shapes = {**boxed.shapes, f"{made}@conv": shape}
+    boxed.elements[f"{made}@conv"] = boxed.elements[f"{made}@conv@sum"] = 1
+    convolution(boxed, bare)
+    value = f"{made}@conv"
+    if len(node.input) > 3 and node.input[3]:
+        (one, other), form = boxed.broadcast([value, node.input[3]])
+        value = boxed.emit("Add", [one, other], f"{made}@added", form)
+    boxed.emit(function, [value], made, boxed.form(value), **dict(zip(names, values, strict=True)))

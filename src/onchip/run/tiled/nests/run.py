@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from onchip.run.state import State
 from onchip.run.tiled.group import Executed
 from onchip.run.tiled.nests.abreast import Abreast
 from onchip.run.tiled.nests.dram import Dram
+from onchip.run.tiled.nests.exact import InParts, Waiting
 from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
 from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Read, Source
 from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns
@@ -125,11 +126,21 @@ class NestRun:
         split, output = self.tree.computes[o].cut, self.axes.buffers[cut.writes.buffer]
         if cut.carries and split.intersection(cut.sums):
             return OnlineKernel(self.engine, op, cut, self.sources[o])
+
+        def made(along: Collection[int]) -> Kernel:
+            try:
+                return BoxKernel(self.engine, op, cut, output, along, self.sources[o])
+            except InParts:
+                raise
+            except NotCompact as reason:
+                self.slow[op.name] = str(reason)
+                return WholeKernel(self.engine, op, cut, output, along, self.sources[o])
+
         try:
-            return BoxKernel(self.engine, op, cut, output, split, self.sources[o])
-        except NotCompact as reason:
-            self.slow[op.name] = str(reason)
-            return WholeKernel(self.engine, op, cut, output, split, self.sources[o])
+            return made(split)
+        except InParts:
+            whole = set(split) - set(cut.sums)
+            return Waiting(cut, set(split), self.sources[o], lambda: made(whole))
 
     def _constants(self) -> dict[int, Array]:
         """Return the values of the constants in their sides; zeros for what is counted only."""
@@ -159,9 +170,11 @@ class NestRun:
             self.lives[None, b] = life
             for x in self.tree.sharing.get(b, (b,))[:-1]:
                 states = np.full(life.data.shape, NOTHING, np.uint8)
-                other = Life(
-                    state, self.axes.buffers[x].name, life.region, life.data, states, None, life.claim
+                # Planned as wide as the output; elements of another type lie beside it.
+                data = (
+                    life.data if self._dtype(x) == life.data.dtype else np.zeros(states.shape, self._dtype(x))
                 )
+                other = Life(state, self.axes.buffers[x].name, life.region, data, states, None, life.claim)
                 other.marks = life.marks
                 self.lives[None, x] = other
             self._join([self.lives[None, x] for x in self.tree.sharing.get(b, (b,))])
@@ -339,20 +352,22 @@ class NestRun:
         if together == 1:
             state.arena.reserve(start, end, claim)
         lives: list[Life] = []
-        for b in home.buffers:
+        kinds = [
+            self._dtype(b) if self.axes.buffers[b].tensor is not None else self.dram.sources[b].dtype
+            for b in home.buffers
+        ]
+        for b, kind in zip(home.buffers, kinds, strict=True):
             buffer = self.axes.buffers[b]
             inside = buffer.maker is not None
-            kind = self._dtype(b) if buffer.tensor is not None else self.dram.sources[b].dtype
             size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-            fits = size <= together * (end - start)
-            assert fits or buffer.tensor is None or home.wide
+            fits = size <= together * (end - start) and kind == kinds[-1]
             if home.wide:
                 data = in_slots(state.arena.bytes[start:end], self.slot(b), shape, kind)
             elif fits and together == 1:
                 data = state.arena.bytes[start : start + size].view(kind).reshape(shape)
             elif fits:
                 data = np.full(size, POISON, np.uint8).view(kind).reshape(shape)
-            else:  # weights whose real elements are wider than planned: counted only
+            else:  # elements that are wider than planned, or of another type than what takes their place
                 data = np.zeros(shape, kind)
             held = (start, end) if home.wide or (fits and together == 1) else None
             states = np.full(shape, NOTHING, np.uint8) if inside or turning is not None else None

@@ -98,7 +98,7 @@ class WholeKernel:
         source = self.sources[i]
         box, buffer = read(i), source.buffer
         kind = box.dtype
-        whole = np.full(buffer.whole, self.poison if kind.kind == "f" else poison_of((), kind), kind)
+        whole = np.full(buffer.whole, self._other(kind), kind)
         places = [
             slice(first + low, first + high)
             for first, (low, high) in zip(
@@ -111,6 +111,12 @@ class WholeKernel:
         if not absent:
             whole[tuple(places)] = box
         return whole.reshape(source.shape)
+
+    def _other(self, kind: np.dtype[Any]) -> float:
+        """Return what lies outside a box: wide whole numbers are indices there, which must name something."""
+        if kind.kind == "f":
+            return self.poison
+        return 0 if kind.itemsize > 1 else poison_of((), kind)
 
     def _box(self, result: Array, spans: Sequence[Span]) -> Array:
         if result.size != prod(self.output.sides):
