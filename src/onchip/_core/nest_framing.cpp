@@ -131,7 +131,7 @@ void Framing::decide(std::size_t next, bool fresh) {
         take(next);
         frame_.exact = true;
         Homes homes(group_, settings_, orders_, shape_, &frame_);
-        if (!settings_.rules.bounds || homes.possible()) homes.search(best_);
+        if (!settings_.rules.bounds || homes.possible()) homes.search(best_, {looks_, over_});
         return;
     }
     const auto& [buffer, loops] = candidates_[next];

@@ -179,7 +179,7 @@ bool Homes::may_beat(const Best& best) {
     return tiles_.best(cross(all_), loads(all_), best.bytes).has_value();
 }
 
-void Homes::search(Best& best) {
+void Homes::search(Best& best, Watched watched) {
     if (homeless_) return;
     if (!settings_.rules.bounds) {
         Ranges ranges = all_;
@@ -187,7 +187,7 @@ void Homes::search(Best& best) {
         return;
     }
     tighten();
-    if (tiles_.bytes(cross(all_), tiles_.first()) < best.bytes) node(best, all_);
+    if (tiles_.bytes(cross(all_), tiles_.first()) < best.bytes) node(best, all_, watched);
 }
 
 void Homes::every(Best& best, Ranges& ranges, std::size_t buffer) {
@@ -203,7 +203,11 @@ void Homes::every(Best& best, Ranges& ranges, std::size_t buffer) {
     ranges[buffer] = range;
 }
 
-void Homes::node(Best& best, const Ranges& ranges) {
+void Homes::node(Best& best, const Ranges& ranges, Watched& watched) {
+    if (++watched.nodes % nodes_a_look == 0) {
+        ++watched.looks;
+        if (watched.over()) return;
+    }
     const auto relaxed = tiles_.best(cross(ranges), loads(ranges), best.bytes);
     if (!relaxed) return;
     if (std::none_of(ranges.begin(), ranges.end(), [](Range r) { return r.open(); })) {
@@ -214,10 +218,10 @@ void Homes::node(Best& best, const Ranges& ranges) {
     if (!worst || relaxed->bytes >= best.bytes) return;
     Ranges part = ranges;
     part[*worst].to = part[*worst].from + 1;
-    if (in_order(part)) node(best, part);
+    if (in_order(part)) node(best, part, watched);
     part = ranges;
     ++part[*worst].from;
-    if (in_order(part)) node(best, part);
+    if (in_order(part)) node(best, part, watched);
 }
 
 // Homes for the tiles of a relaxation: of each buffer the fewest bytes that fit, the dearest buffer first. Returns the

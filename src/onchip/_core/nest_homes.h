@@ -45,6 +45,14 @@ struct Best {
     std::vector<bool> marks;  // by operator: a slice of one turn counts, as accumulators lie inside it
 };
 
+// What a search over homes tells about its work, and asks whether to go on.
+struct Watched {
+    std::uint64_t& looks;  // one more for every `nodes_a_look` nodes
+    const std::function<bool()>& over;
+    std::uint64_t nodes = 0;
+};
+inline constexpr std::uint64_t nodes_a_look = 64;
+
 class Homes {
   public:
     // `frame`: where windows slide along loops of the shape.
@@ -52,8 +60,8 @@ class Homes {
 
     // True if the shape can hold what has one home only, with its least tiles.
     bool possible();
-    // Looks for less than the best so far.
-    void search(Best& best);
+    // Looks for less than the best so far, until it is over.
+    void search(Best& best, Watched watched);
     // For a bound: these buffers hold nothing in bodies, and private uses of them neither.
     void weigh_nothing(Set buffers);
     // False if a relaxation shows that the shape does not.
@@ -70,7 +78,7 @@ class Homes {
     void find_alike();
     bool in_order(Ranges& ranges) const;
     void tighten();
-    void node(Best& best, const Ranges& ranges);
+    void node(Best& best, const Ranges& ranges, Watched& watched);
     void every(Best& best, Ranges& ranges, std::size_t buffer);
     std::optional<std::size_t> round(Best& best, const Ranges& ranges, const Tiles::Found& relaxed);
     void keep(Best& best, Ranges ranges, const At& at);

@@ -200,16 +200,16 @@ class Search {
     void look(const Shape& shape) {
         ++shapes_;
         if (clock_.late(shapes_)) return;
+        const std::function<bool()> ended = [this] {
+            clock_.late(shapes_);
+            return over();
+        };
         if (shape.slides()) {
-            const std::function<bool()> ended = [this] {
-                clock_.late(shapes_);
-                return over();
-            };
             Framing(group_, settings_, orders_, shape, best_, shapes_, ended).search();
             return;
         }
         Homes homes(group_, settings_, orders_, shape, nullptr);
-        if (!settings_.rules.bounds || homes.possible()) homes.search(best_);
+        if (!settings_.rules.bounds || homes.possible()) homes.search(best_, {shapes_, ended});
     }
 
     const Group& group_;

@@ -103,7 +103,7 @@ def test_every_candidate_costs_what_the_checker_derives(tmp_path: Path) -> None:
         way = known.way(nest, whole, room)
         least = sum(network.tensors[t].bytes for t in nest.buffers if not whole >> t & 1)
         assert way.scratch_bytes >= 1 or not way.crossing
-        assert sum(way.crossing.values()) + way.weight_bytes >= min(least, nest.floor)
+        assert sum(way.crossing.values()) + way.weight_bytes >= min(least, known.floor(nest))
         assert not whole & sum(1 << t for t in way.crossing)
         seen += len(list(bits(nest.members))) > 1
     assert seen > 10

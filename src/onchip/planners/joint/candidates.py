@@ -30,15 +30,13 @@ class NestCandidate:
     """A group (bitset of operators), and its operators in the order in which they run.
 
     `leaving` are the buffers of its axes that must reach DRAM, `buffers` those of every tensor that enters or
-    leaves (bitsets), `floor` the bytes of all of them and of the weights, each once. Groups of the same
-    `text` cost the same.
+    leaves (bitsets). Groups of the same `text` cost the same.
     """
 
     members: int
     operators: tuple[int, ...]
     leaving: tuple[int, ...]
     buffers: Mapping[int, int]
-    floor: int
     text: int
 
 
@@ -75,7 +73,7 @@ def candidates(problem: FusionProblem, largest: int = LARGEST) -> Found:
             groups.append((draft.axes, draft.leaving))
         buffers = {tensors[i]: held for i, held in draft.buffers}
         text = texts[draft.text]
-        found.append(NestCandidate(members, operators, draft.leaving, buffers, draft.floor, text))
+        found.append(NestCandidate(members, operators, draft.leaving, buffers, text))
     return Found(tuple(found), tuple(groups))
 
 
@@ -95,7 +93,6 @@ class _Draft:
     axes: GroupAxes
     leaving: tuple[int, ...]
     buffers: tuple[tuple[int, int], ...]
-    floor: int
     text: str
 
 
@@ -110,14 +107,11 @@ def _draft(
     )
     place = {t: i for i, t in enumerate(tensors)}
     buffers: dict[int, int] = {}
-    floor = 0
     for i, buffer in enumerate(axes.buffers):
-        if buffer.maker is None or i in leaving:
-            floor += buffer.bytes
-            if buffer.tensor is not None:
-                at = place[buffer.tensor]
-                buffers[at] = buffers.get(at, 0) | 1 << i
-    return _Draft(axes, leaving, tuple(buffers.items()), floor, group_key(axes, leaving))
+        if (buffer.maker is None or i in leaving) and buffer.tensor is not None:
+            at = place[buffer.tensor]
+            buffers[at] = buffers.get(at, 0) | 1 << i
+    return _Draft(axes, leaving, tuple(buffers.items()), group_key(axes, leaving))
 
 
 class _Kinds:

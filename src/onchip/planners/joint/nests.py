@@ -87,7 +87,7 @@ class NestWay:
 class Nests:
     """The groups that may run as nests, with one search for all of a text: what was asked once is known."""
 
-    def __init__(self, problem: FusionProblem, found: Found = NONE) -> None:
+    def __init__(self, problem: FusionProblem, found: Found = NONE, looks: int = FIRST_LOOKS) -> None:
         self.problem, self.candidates = problem, found.candidates
         self.by_members = {nest.members: nest for nest in found.candidates}
         self._axes = [axes for axes, _ in found.texts]
@@ -96,9 +96,10 @@ class Nests:
             texts=[search.core for search in self._searches],
             budget=problem.budget,
             most_shapes=[effort_of(problem, axes).most_shapes for axes, _ in found.texts],
-            looks=FIRST_LOOKS,
+            looks=looks,
         )
         self._nests: dict[tuple[int, tuple[int, ...], int], Nest] = {}
+        self._floors: dict[int, int] = {}
 
     def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay:
         """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
@@ -112,6 +113,25 @@ class Nests:
             self._nests[key] = self._searches[nest.text].nest(found)
         tree = _renamed(self._nests[key], self._axes[nest.text], axes)
         return self._with_figures(NestWay(nest, axes, kept, tree, {}, 0, 0))
+
+    def floor(self, nest: NestCandidate) -> int:
+        """Return bytes that cross at least in any nest of a group, weights included, whatever else is whole.
+
+        Of a tensor that is read in parts, no more than the tensor: whole it crosses once.
+        """
+        if nest.text not in self._floors:
+            least, buffers = self._searches[nest.text].core.least, self._axes[nest.text].buffers
+            tensors: dict[int, list[int]] = {}
+            for i, buffer in enumerate(buffers):
+                if buffer.tensor is not None and (buffer.maker is None or i in nest.leaving):
+                    tensors.setdefault(buffer.tensor, []).append(i)
+            every = {i for own in tensors.values() for i in own}
+            found = constants = least(whole=sorted(every))
+            for tensor, own in tensors.items():
+                alone = least(whole=sorted(every.difference(own))) - constants
+                found += min(alone, self.problem.network.tensors[tensor].bytes)
+            self._floors[nest.text] = found
+        return self._floors[nest.text]
 
     def wider(self, way: NestWay, room: int) -> NestWay:
         """Return the same nest with tiles as large as `room` bytes allow: as many bytes cross."""
@@ -169,9 +189,12 @@ class Nests:
         return replace(way, crossing=law.crossing, weight_bytes=law.weights, scratch_bytes=law.layout.extent)
 
 
-def nests_of(problem: FusionProblem) -> Nests:
-    """Return the nests of all candidates; those whose search would take too long are found out when asked."""
-    return Nests(problem, candidates(problem))
+def nests_of(problem: FusionProblem, looks: int = FIRST_LOOKS) -> Nests:
+    """Return the nests of all candidates; those whose search would take too long are found out when asked.
+
+    `looks`: the most of any search, at first.
+    """
+    return Nests(problem, candidates(problem), looks)
 
 
 def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:

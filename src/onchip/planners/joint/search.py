@@ -150,7 +150,7 @@ class JointSearch:
                     members=sorted(place[v] for v in bits(nest.members)),
                     text=nest.text,
                     buffers=list(nest.buffers.items()),
-                    floor=nest.floor,
+                    floor=nests.floor(nest),
                 )
                 for nest in nests.candidates
             ],
