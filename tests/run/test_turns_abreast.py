@@ -94,3 +94,19 @@ def test_what_no_turn_has_for_others_is_copied_for_each(
     assert moved.weight_bytes == 16 * 8 * 12 * 4
     with pytest.raises(Mismatch, match="bytes of x crossed"):
         alone.run(nest, {"x": 16 * 8 * 4 - 1, "h": 16 * 12 * 4})
+
+
+@pytest.mark.parametrize("few", [0, 64])
+def test_turns_around_rounded_sums_may_not(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four parts of each sum wait for the last one: by row in the first turns, and so in all others."""
+    monkeypatch.setattr("onchip.run.tiled.nests.abreast.FEW", few)
+    text = """rounded (uint8[32,8] x, uint8[8,12] v) => (uint8[32,12] y)
+        <float s = {0.05}, float t = {0.3}, uint8 z = {128}> {
+        d = DequantizeLinear(x, s, z)  e = DequantizeLinear(v, s, z)
+        a = MatMul(d, e)  y = QuantizeLinear(a, t, z) }"""
+    alone = Alone(model(text, tmp_path))
+    [name] = (op.name for op in alone.network.operators)
+    nest = Nest((Loop(((name, 2),), 2, (Loop(((name, 0),), 1, (Leaf(name),)),)),), keep=("y",))
+    alone.lawful(nest)
+    assert alone.comparison is not None
+    assert alone.comparison.bit_exact

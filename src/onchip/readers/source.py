@@ -150,4 +150,4 @@ class Source:
     executable: Executable | TfliteExecutable | None
     options: ReadOptions = ReadOptions()
     notes: tuple[str, ...] = ()
-    """What the reader decided that the file does not say, a line each."""
+    """Decisions of the reader that the file does not say, a line each."""

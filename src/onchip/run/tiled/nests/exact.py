@@ -125,7 +125,8 @@ def _padded(boxed: Boxed, name: str, at: int, dim: Dim, least: int, made: str) -
 class Waiting:
     """Keeps the operands of a sum until the last part comes, and makes the result of all of them at once.
 
-    `make` returns the kernel of the operator with its sums whole.
+    `make` returns the kernel of the operator with its sums whole. The operands are found again by the box of
+    the output: every part of a sum has to come in the same boxes, so loops around it run turn by turn.
     """
 
     approximate = False

@@ -85,8 +85,10 @@ class NestRun:
         """The values that the sums of an operator carry, while they are not complete."""
         self.made = self.again = 0
         ordered = any(life.gone for life in self.lives.values())
-        online = {o for o, kernel in enumerate(self.kernels) if isinstance(kernel, OnlineKernel)}
-        self.abreast = Abreast(self.tree, found, state.slots.scale, ordered=ordered, alone=online)
+        # These keep something of every box of a sum, and find it by the box: each part has the same ones.
+        keep = (OnlineKernel, Waiting)
+        alone = {o for o, kernel in enumerate(self.kernels) if isinstance(kernel, keep)}
+        self.abreast = Abreast(self.tree, found, state.slots.scale, ordered=ordered, alone=alone)
 
     # -- before the first turn -------------------------------------------------------------------------------
 
