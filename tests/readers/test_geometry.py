@@ -84,6 +84,32 @@ def test_an_output_row_needs_the_rows_that_the_geometry_says(
 
 
 @pytest.mark.parametrize(
+    ("cut", "order", "kinds"),
+    [
+        ((1, 2, 4, 8, 6), "0,2,1,3,4", ["conv", "rowwise"]),  # channels: the rows are those of the map
+        ((4, 2, 48), "1,0,2", [None, "rowwise"]),  # channels, and the pixels in line
+        ((4, 2, 8, 6), "1,0,2,3", [None, "rowwise"]),  # channels, some as if they were images
+        ((1, 8, 2, 4, 6), "0,1,3,2,4", [None, None]),  # rows
+        ((1, 8, 8, 2, 3), "0,1,2,4,3", [None, None]),  # columns
+    ],
+)
+def test_a_map_that_is_made_in_another_shape_keeps_its_geometry_if_its_rows_are_the_same(
+    tmp_path: Path, cut: tuple[int, ...], order: str, kinds: list[str | None]
+) -> None:
+    """A convolution whose function stands behind a reshape, and a copy between two of them."""
+    text = f"""(float[1,8,8,6] x) => (float[1,8,4,3] y, float[1,8,4,3] z)
+        <int64[{len(cut)}] cut = {{{str(cut)[1:-1]}}}, int64[4] map = {{1, 8, 8, 6}}> {{
+        c = Conv(x, w)  a = Reshape(c, cut)  r = Relu(a)  b = Reshape(r, map)
+        y = MaxPool<kernel_shape=[2,2], strides=[2,2]>(b)
+        d = Reshape(x, cut)  t = Transpose<perm=[{order}]>(d)  e = Reshape(t, map)
+        z = MaxPool<kernel_shape=[2,2], strides=[2,2]>(e) }}"""
+    source = read(weighted(graph(text), w=(8, 8, 1, 1)), tmp_path)
+    made = {op.type: op for op in source.network.operators}
+    assert [op.geometry and op.geometry.kind for op in (made["Conv+Relu"], made["Transpose"])] == kinds
+    assert made["Conv+Relu"].reach is not None
+
+
+@pytest.mark.parametrize(
     ("output", "body", "opset"),
     [
         ("1,12,7,5", "y = Concat<axis=1>(x, x)", 18),  # one tensor, two places: its bytes do not say which

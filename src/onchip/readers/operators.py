@@ -104,13 +104,17 @@ class Drafts:
     def _see_as_made(self, draft: Draft) -> None:
         """Let no geometry say that a tensor is a map of another shape than the tensor has.
 
-        A function behind a reshape makes it in the shape after that.
+        A function behind a reshape makes it in the shape after that. One that only splits the channels has
+        the same rows. A copy's shape, that of a shuffle between two reshapes, is its own: its geometry
+        follows from where each element goes.
         """
         geometry = draft.geometry
         if geometry is None or len(draft.outputs) != 1 or len(geometry.output) != 4:
             return
         made = self.graph.shape[draft.outputs[0]]
         if math.prod(made) != math.prod(geometry.output) or _sides(made) == _sides(geometry.output):
+            return
+        if _splits_channels(made, geometry.output) or draft.nodes <= self.places.layout_nodes:
             return
         draft.geometry = None if geometry.promises else replace(geometry, output=made)
 
@@ -299,6 +303,11 @@ class Drafts:
 
 def _sides(shape: tuple[int, ...]) -> list[int]:
     return [n for n in shape if n > 1]
+
+
+def _splits_channels(made: tuple[int, ...], map_: tuple[int, ...]) -> bool:
+    """Return whether a shape of as many elements has a map's images, rows and columns, its channels split."""
+    return len(made) > 4 and made[0] == map_[0] and made[-2:] == map_[-2:]
 
 
 def _same(one: Place, other: Place) -> bool:

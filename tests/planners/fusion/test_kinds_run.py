@@ -20,6 +20,7 @@ def model(body: str, output: str, numbers: dict[str, list[int]]) -> onnx.ModelPr
     random = np.random.default_rng(0)
     w = (random.standard_normal((8, 8, 3, 3)) / 8).astype(np.float32)
     arrays = {"w": w, "v": w[:, :3, 0, 0], "low": np.array(-np.inf, np.float32)}
+    arrays["k"] = np.array([0.5, -2], np.float32).reshape(1, 2, 1, 1, 1)
     arrays |= {name: np.array(value, np.int64) for name, value in numbers.items()}
     made.graph.initializer.extend(onnx.numpy_helper.from_array(a, name) for name, a in arrays.items())
     return made
@@ -39,6 +40,11 @@ def model(body: str, output: str, numbers: dict[str, list[int]]) -> onnx.ModelPr
         ("rowwise", f"l = LRN<size=3, alpha=0.5>(c)  {POOL}(l)", "1,8,7,7", {}, 9000),
         ("rowwise", f"s = Softmax<axis=1>(c)  {POOL}(s)", "1,8,7,7", {}, 9000),
         ("rowwise", f"a = Reshape(c, g)  t = Transpose<perm=[0,2,1,3,4]>(a)  b = Reshape(t, s)  {POOL}(b)",
+         "1,8,7,7", {"g": [1, 2, 4, 16, 16], "s": [1, 8, 16, 16]}, 9000),
+        ("rowwise", f"a = Reshape(c, g)  t = Transpose<perm=[0,2,1,3]>(a)  b = Reshape(t, s)  {POOL}(b)",
+         "1,8,7,7", {"g": [-1, 2, 4, 256], "s": [-1, 8, 16, 16]}, 9000),
+        # The function behind it makes what it makes in two groups of channels.
+        ("conv", f"a = Reshape(c, g)  m = Mul(a, k)  r = Relu(m)  b = Reshape(r, s)  {POOL}(b)",
          "1,8,7,7", {"g": [1, 2, 4, 16, 16], "s": [1, 8, 16, 16]}, 9000),
         ("rowwise", f"t = Gather<axis=1>(c, i)  {POOL}(t)", "1,3,7,7", {"i": [7, 5, 3]}, 9000),
         ("pool", "y = ReduceMean(c, axes)", "1,8,1,1", {"axes": [2, 3]}, 20_000),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,6 +19,7 @@ from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.nests import nests_of
 from onchip.planners.joint.options import JointOptions, fusion_options
 from onchip.planners.joint.planning import plan
+from onchip.planners.joint.search import Found, JointSearch
 from onchip.plans import Nest, Plan
 from oracles.nest_cases import groups_network
 
@@ -88,6 +90,31 @@ def test_plans_with_nests_execute_as_stated(tmp_path: Path, text: str) -> None:
         assert moved.compulsory + moved.traffic + moved.weights == made.result.dram_bytes
         ran += nests(made)
     assert ran
+
+
+@pytest.mark.parametrize("budget", [1000, 1500, 2000])
+def test_many_sets_of_operators_are_searched_with_nests_at_once(
+    tmp_path: Path, budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search without nests comes first where an exact bound makes it quick; both ways prove the same."""
+    network = onchip.load(model(tmp_path, ATTENTION)).network
+    nested: list[bool] = []
+    best = JointSearch.best
+
+    def counted(self: JointSearch, below: int | None = None, **others: Any) -> Found:
+        nested.append(bool(self.nests.candidates))
+        return best(self, below, **others)
+
+    monkeypatch.setattr(JointSearch, "best", counted)
+    few = planned(network, budget).result
+    assert nested[0] is False
+    nested.clear()
+    monkeypatch.setattr("onchip.planners.joint.search.MOST_DOWNSETS", 1)
+    many = planned(network, budget).result
+    assert nested
+    assert all(nested)
+    assert few.status == many.status == "optimal"
+    assert few.dram_bytes == many.dram_bytes
 
 
 def test_every_candidate_costs_what_the_checker_derives(tmp_path: Path) -> None:

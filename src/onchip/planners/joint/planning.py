@@ -20,7 +20,7 @@ from onchip.planners.joint.by_size import best_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.layout import lay_out
-from onchip.planners.joint.nests import MOST_LOOKS, NestWay, nests_of
+from onchip.planners.joint.nests import MOST_LOOKS, Nests, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import program
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
@@ -126,13 +126,15 @@ class _Run:
         known = [made for made in (fused, placed) if made is not None]
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
         search, found = plain, None
-        if not plain.misfits:
+        least = least_bytes(self.problem)
+        nests = None
+        if self.options.nests and (best is None or best.dram_bytes > least):
+            nests = nests_of(self.problem)
+        if not plain.misfits and not self.only_with_nests(best, plain, nests):
             quick = self.options.nests and plain.all_groups  # the search with nests goes on from it
             until = self.limits.until(PLAIN if self.options.nests else SEARCHED)
             best, search, found = self.better(best, plain, over, until, quick=quick)
-        least = least_bytes(self.problem)
-        if self.options.nests and (best is None or best.dram_bytes > least):
-            nests = nests_of(self.problem)
+        if nests is not None and (best is None or best.dram_bytes > least):
             search = JointSearch(self.problem, over, nests=nests, limits=self.limits, fuser=plain.fuser)
             if search.misfits:
                 raise self.infeasible(search, over)
@@ -164,6 +166,13 @@ class _Run:
         if made.result.dram_bytes != best.dram_bytes:
             raise AssertionError("the cost model and the checker disagree about what crosses")
         return Joint(made, _bytes(fused), _bytes(placed), found)
+
+    def only_with_nests(self, best: Incumbent | None, plain: JointSearch, nests: Nests | None) -> bool:
+        """Return whether to search with nests at once: there are some, and already a quick search without
+        them takes long, as there are too many sets of operators to bound by."""
+        if nests is None or not nests.candidates or best is None or not plain.all_groups:
+            return False
+        return plain.is_large(best.dram_bytes, self.limits.until(PLAIN))
 
     def better(
         self,

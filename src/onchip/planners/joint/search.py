@@ -215,6 +215,11 @@ class JointSearch:
         steps = () if best is None else tuple(self._step(step) for step in best.steps)
         return Found(steps, total, least, complete, end, figures)
 
+    def is_large(self, below: int, limits: Limits) -> bool:
+        """Return whether there are too many sets of operators for the exact bound of passes below `below`."""
+        self._bounded(below - self._compulsory, limits.share(PRICING), time.perf_counter())
+        return self.large
+
     def forget_nests(self) -> None:
         """Ask again for what groups cost as nests, as their searches may go deeper now."""
         self._core.forget_nests()

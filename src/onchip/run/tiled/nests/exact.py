@@ -22,7 +22,7 @@ from onchip.run.tiled.nests.forms import FULL, Atom, Dim, Form, NotCompact, Span
 if TYPE_CHECKING:
     import onnx
 
-    from onchip.run.tiled.nests.kernels import Kernel, Read, Source
+    from onchip.run.tiled.nests.kernel import Kernel, Read, Source
 
 __all__ = ["InParts", "Waiting", "as_in_the_whole", "convolution_as_in_the_whole"]
 

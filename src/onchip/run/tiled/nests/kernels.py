@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onchip.base.errors import InputError
 from onchip.network import Operator
-from onchip.network.axes import ALL, Buffer, Cut, Use
+from onchip.network.axes import ALL, Buffer, Cut
 from onchip.run.tiled.nests.boxed import Boxed
 from onchip.run.tiled.nests.forms import (
     FULL,
@@ -27,6 +27,7 @@ from onchip.run.tiled.nests.forms import (
     size_of,
     tidy,
 )
+from onchip.run.tiled.nests.kernel import Array, Kernel, Read, Source
 from onchip.run.tiled.nests.node_rules import add
 
 if TYPE_CHECKING:
@@ -35,42 +36,6 @@ if TYPE_CHECKING:
     from onchip.run.onnx_engine import OnnxEngine
 
 __all__ = ["BoxKernel", "Kernel", "Read", "Source", "element_of", "run_session"]
-
-Array = np.ndarray[Any, Any]
-
-Read = Callable[[int], Array]
-"""Returns the box of an operand, by its position, in the sides of its buffer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """An operand or weight of an operator: its name and shape in the model, and the operator's use of it.
-
-    What is not `filled` is fetched and counted, but the operator's nodes do not read it by that name.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    buffer: Buffer
-    use: Use
-    filled: bool
-
-
-class Kernel(Protocol):
-    """Makes boxes. `approximate` states that their sums may come in another order.
-
-    With `sums` cut, `part` makes a part of a sum and `finish` the result from its total; else `part` makes
-    the result.
-    """
-
-    approximate: bool
-    sums: bool
-
-    def part(self, read: Read, spans: Sequence[Span], *, first: bool) -> Array:
-        """Return the box of the result, or of a part of its sum, in the sides of the output's buffer."""
-
-    def finish(self, total: Array, read: Read, spans: Sequence[Span]) -> Array:
-        """Return the box of the result, from its complete sum."""
 
 
 @dataclass(frozen=True)
