@@ -309,7 +309,7 @@ Bytes Prices::least(Id group, Bytes limit) {
         if ((!all[o].free || all[o].wholly) && all.size() <= most_operands) choice_.emplace_back(all[o], Mask{1} << o);
     }
     std::sort(choice_.begin(), choice_.end(), [](const auto& a, const auto& b) { return a.first.bytes > b.first.bytes; });
-    priced_ = group, patterns_ = 0;
+    priced_ = group, patterns_ = parts_ = 0;
     best_ = limit;
     least_own_ = single(group) ? floor(group) : i.own;
     if (single(group)) {
@@ -345,7 +345,7 @@ void Prices::cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole) 
         if (cut_now_) best_ = std::min(best_, crossing + least_own_), patterns_ = most_patterns;
         return;
     }
-    if (patterns_ > most_patterns) {  // too many to look at: what it costs at least will do
+    if (patterns_ > most_patterns || ++parts_ > most_parts) {  // too many to look at: what it costs at least will do
         best_ = crossing + least_own_;
         return;
     }

@@ -12,6 +12,7 @@ using Mask = std::uint64_t;  // of a group's operands
 
 inline constexpr std::size_t most_operands = 60;
 inline constexpr std::size_t most_patterns = 256;  // looked at for c(G); beyond, a bound of it
+inline constexpr std::size_t most_parts = 20'000;  // parts of patterns, likewise
 inline constexpr std::size_t most_branches = 20'000;  // of one evaluation; beyond, a way that may not be the best
 
 // A tensor that a group reads from outside or that leaves it; external ones come first.
@@ -119,7 +120,7 @@ class Prices {
     std::vector<std::pair<Operand, Mask>> choice_;  // of the search for c(G)
     Id priced_ = no_id;
     Bytes best_ = 0, least_own_ = 0;
-    std::size_t patterns_ = 0;
+    std::size_t patterns_ = 0, parts_ = 0;
     std::vector<Bytes> buffers_;
     struct Key {
         Id group;

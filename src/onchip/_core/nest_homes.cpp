@@ -206,8 +206,9 @@ void Homes::every(Best& best, Ranges& ranges, std::size_t buffer) {
 void Homes::node(Best& best, const Ranges& ranges, Watched& watched) {
     if (++watched.nodes % nodes_a_look == 0) {
         ++watched.looks;
-        if (watched.over()) return;
+        watched.ended = watched.ended || watched.over();
     }
+    if (watched.ended) return;
     const auto relaxed = tiles_.best(cross(ranges), loads(ranges), best.bytes);
     if (!relaxed) return;
     if (std::none_of(ranges.begin(), ranges.end(), [](Range r) { return r.open(); })) {

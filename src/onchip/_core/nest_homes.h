@@ -1,5 +1,6 @@
 // The homes and tiles of one shape of a nest: a branch and bound over the homes of its buffers.
 #pragma once
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -50,6 +51,7 @@ struct Watched {
     std::uint64_t& looks;  // one more for every `nodes_a_look` nodes
     const std::function<bool()>& over;
     std::uint64_t nodes = 0;
+    bool ended = false;
 };
 inline constexpr std::uint64_t nodes_a_look = 64;
 
