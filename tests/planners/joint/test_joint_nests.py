@@ -150,6 +150,22 @@ def test_windows_of_maps_slide_in_nests(tmp_path: Path) -> None:
     onchip.plan(source, budget=2000, chip=CHIP, fuse=True).run(source)
 
 
+def test_a_nest_found_by_a_deeper_search_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    """The plan holds the nest that was priced last, not the one that a quick search found in the same room."""
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[1,8,16,16] x) => (float[1,8,7,7] y) <float[8,8,3,3] a, int64[5] s = {1, 2, 4, 16, 16},
+            int64[4] u = {1, 8, 16, 16}> {
+        c = Conv <pads = [1, 1, 1, 1]> (x, a)
+        p = Reshape (c, s)
+        t = Transpose <perm = [0, 2, 1, 3, 4]> (p)
+        q = Reshape (t, u)
+        y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (q) }"""
+    source = onchip.load(model(tmp_path, text))
+    made = planned(source.network, 3000)
+    assert check(made).dram_bytes == made.result.dram_bytes
+    assert made.result.status == "optimal"
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1757, 3, 40, 77])
 def test_what_is_needed_is_enough_and_no_less_is(seed: int) -> None:

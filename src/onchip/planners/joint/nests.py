@@ -34,7 +34,7 @@ SPINE, WINDOWS = 3, 1
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How hard a group is searched: most times that neighbours share slices, and most shapes of nests.
+    """The effort of the search of a group: most times that neighbours share slices, and most shapes of nests.
 
     A group of more shapes in the whole budget is left out of the space.
     """
@@ -98,7 +98,6 @@ class Nests:
             most_shapes=[effort_of(problem, axes).most_shapes for axes, _ in found.texts],
             looks=looks,
         )
-        self._nests: dict[tuple[int, tuple[int, ...], int], Nest] = {}
         self._floors: dict[int, int] = {}
 
     def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay:
@@ -106,12 +105,9 @@ class Nests:
         axes = axes_of(self.problem.network, nest.operators)
         assert isinstance(axes, GroupAxes)
         kept = tuple(i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1)
-        key = (nest.text, kept, room)
-        if key not in self._nests:
-            found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), room=room)
-            assert found is not None
-            self._nests[key] = self._searches[nest.text].nest(found)
-        tree = _renamed(self._nests[key], self._axes[nest.text], axes)
+        found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), room=room)
+        assert found is not None
+        tree = _renamed(self._searches[nest.text].nest(found), self._axes[nest.text], axes)
         return self._with_figures(NestWay(nest, axes, kept, tree, {}, 0, 0))
 
     def floor(self, nest: NestCandidate) -> int:
