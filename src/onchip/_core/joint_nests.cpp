@@ -17,7 +17,7 @@ NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, 
         return {NestCost{*known, stairs.least_room(room)}, stairs.cut};
     }
     if (!stairs.below(room, limit)) return {std::nullopt, stairs.cut};
-    if (!quick(text)) return {};
+    if (looks_ > few_looks && !quick(text)) return {};
     NestSearched answer = texts_[text].best(whole, room, limit, looks_, stop_);
     stairs.cut = stairs.cut || answer.cut;
     if (!answer.found) {

@@ -46,6 +46,9 @@ struct NestGroup {
     Bytes floor = 0;          // what crosses at least where nothing is whole, weights included
 };
 
+// Searches of so few looks end sooner than it takes to find out which groups are left out: they ask all.
+inline constexpr std::uint64_t few_looks = 1'000;
+
 // What groups cost as nests, by text: what was asked once is known, to every search that shares this.
 class NestCosts {
   public:

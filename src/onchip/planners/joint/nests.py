@@ -46,7 +46,7 @@ class Effort:
 IN_BANDS, UNBANDED = Effort(0, 1_000), Effort(3, 8_000)
 """The effort for groups that may run in bands, too, and for those with an operator that has none."""
 
-FIRST_LOOKS, MOST_LOOKS = 300, 20_000
+FIRST_LOOKS, MOST_LOOKS = 80, 20_000
 """The most shapes, and tiles of loops along which windows slide, that one search looks at: at first, for a
 plan that prunes what follows, and then. A group of which some search needs more is left out of the space."""
 
