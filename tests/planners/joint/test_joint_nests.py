@@ -151,7 +151,7 @@ def test_windows_of_maps_slide_in_nests(tmp_path: Path) -> None:
 
 
 def test_a_nest_found_by_a_deeper_search_takes_the_place_of_the_first(tmp_path: Path) -> None:
-    """The plan holds the nest that was priced last, not the one that a quick search found in the same room."""
+    """The plan holds the nest that was priced last, not what a quick search found in the same room."""
     text = """<ir_version: 8, opset_import: ["" : 18]>
         g (float[1,8,16,16] x) => (float[1,8,7,7] y) <float[8,8,3,3] a, int64[5] s = {1, 2, 4, 16, 16},
             int64[4] u = {1, 8, 16, 16}> {
