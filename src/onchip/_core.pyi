@@ -380,7 +380,13 @@ class JointFound:
 
 class JointNest:
     def __init__(
-        self, *, members: Sequence[int], text: int, buffers: Sequence[tuple[int, int]], floor: int
+        self,
+        *,
+        members: Sequence[int],
+        text: int,
+        buffers: Sequence[tuple[int, int]],
+        floor: int,
+        windowed: Sequence[int],
     ) -> None: ...
 
 class NestCosts:

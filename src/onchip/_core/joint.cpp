@@ -49,7 +49,8 @@ void bind(nb::module_& m) {
                   Field("memory", &Found::memory))
         .def_prop_ro("cost", [](const Found& self) { return self.cost < unlimited ? std::optional(self.cost) : std::nullopt; });
     given<NestGroup>(m, "JointNest", Field("members", &NestGroup::members), Field("text", &NestGroup::text),
-                     Field("buffers", &NestGroup::buffers), Field("floor", &NestGroup::floor));
+                     Field("buffers", &NestGroup::buffers), Field("floor", &NestGroup::floor),
+                     Field("windowed", &NestGroup::windowed));
     nb::class_<NestCosts>(m, "NestCosts")
         .def(
             "__init__",

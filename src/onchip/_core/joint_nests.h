@@ -44,6 +44,7 @@ struct NestGroup {
     std::uint32_t text = 0;   // groups of the same text cost the same
     std::vector<std::pair<Id, std::uint64_t>> buffers;  // the group's buffers by tensor
     Bytes floor = 0;          // what crosses at least where nothing is whole, weights included
+    std::vector<Id> windowed; // tensors over which windows slide: whole, they leave the loops to others
 };
 
 // Searches of so few looks end sooner than it takes to find out which groups are left out: they ask all.

@@ -88,6 +88,8 @@ Prices::Info& Prices::info(Id group) {
             operand.wholly = !operand.external && !single(group);
             for (const auto& [tensor, buffers] : nest->buffers)
                 if (tensor == operand.tensor) operand.wholly |= std::popcount(buffers) > 1;
+            const std::vector<Id>& windowed = nest->windowed;
+            operand.wholly |= std::find(windowed.begin(), windowed.end(), operand.tensor) != windowed.end();
         }
     }
     return i;

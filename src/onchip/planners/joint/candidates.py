@@ -30,13 +30,15 @@ class NestCandidate:
     """A group (bitset of operators), and its operators in the order in which they run.
 
     `leaving` are the buffers of its axes that must reach DRAM, `buffers` those of every tensor that enters or
-    leaves (bitsets). Groups of the same `text` cost the same.
+    leaves (bitsets), `windowed` the tensors among them over which windows slide. Groups of the same `text`
+    cost the same.
     """
 
     members: int
     operators: tuple[int, ...]
     leaving: tuple[int, ...]
     buffers: Mapping[int, int]
+    windowed: tuple[int, ...]
     text: int
 
 
@@ -73,7 +75,8 @@ def candidates(problem: FusionProblem, largest: int = LARGEST) -> Found:
             groups.append((draft.axes, draft.leaving))
         buffers = {tensors[i]: held for i, held in draft.buffers}
         text = texts[draft.text]
-        found.append(NestCandidate(members, operators, draft.leaving, buffers, text))
+        windowed = tuple(tensors[i] for i in draft.windowed)
+        found.append(NestCandidate(members, operators, draft.leaving, buffers, windowed, text))
     return Found(tuple(found), tuple(groups))
 
 
@@ -93,6 +96,7 @@ class _Draft:
     axes: GroupAxes
     leaving: tuple[int, ...]
     buffers: tuple[tuple[int, int], ...]
+    windowed: tuple[int, ...]
     text: str
 
 
@@ -111,7 +115,9 @@ def _draft(
         if (buffer.maker is None or i in leaving) and buffer.tensor is not None:
             at = place[buffer.tensor]
             buffers[at] = buffers.get(at, 0) | 1 << i
-    return _Draft(axes, leaving, tuple(buffers.items()), group_key(axes, leaving))
+    slid = {use.buffer for op in axes.operators for use in op.uses if any(w is not None for w in use.slides)}
+    windowed = tuple(at for at, own in buffers.items() if any(own >> i & 1 for i in slid))
+    return _Draft(axes, leaving, tuple(buffers.items()), windowed, group_key(axes, leaving))
 
 
 class _Kinds:

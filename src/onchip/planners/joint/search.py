@@ -151,6 +151,7 @@ class JointSearch:
                     text=nest.text,
                     buffers=list(nest.buffers.items()),
                     floor=nests.floor(nest),
+                    windowed=list(nest.windowed),
                 )
                 for nest in nests.candidates
             ],
