@@ -11,6 +11,7 @@ from onchip.network import bits
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.candidates import Found, NestCandidate, candidates
+from onchip.planners.limits import NO_LIMITS
 from onchip.planners.nests import NestSearch, widened
 from onchip.plans import Group
 from onchip.plans.nest import Leaf, Loop, Nest
@@ -99,6 +100,7 @@ class Nests:
             looks=looks,
         )
         self._floors: dict[int, int] = {}
+        self._rooms: dict[int, int] = {}
 
     def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay:
         """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
@@ -155,19 +157,36 @@ class Nests:
 
         No fewer than all its buffers take if its search takes too long.
         """
-        search = self._searches[nest.text]
-        most = sum(self.problem.round_up(b.bytes) for b in self._axes[nest.text].buffers)
-        if not self.costs.quick(nest.text):
-            return most
+        if nest.text not in self._rooms:
+            self._rooms[nest.text] = self._least_room(nest.text)
+        return self._rooms[nest.text]
+
+    def _least_room(self, text: int) -> int:
+        search = self._searches[text].core
+        most = sum(self.problem.round_up(b.bytes) for b in self._axes[text].buffers)
+        limits = NO_LIMITS.core(lambda looks: False)
         low = 0
         while low < most:
             room = (low + most) // 2
-            found = search.best((), room)
-            if found is None:
+            answer = search.best(whole=[], room=room, below=None, most_shapes=MOST_LOOKS, limits=limits)
+            if answer.found is None:
                 low = room + 1
             else:
-                most = min(room, found.scratch)
+                most = min(room, answer.found.need)
         return low
+
+    def may_lie_over(self, nest: NestCandidate, v: int) -> bool:
+        """Return whether an operator of a group may write in the place of what another one makes.
+
+        Then it may need less room there than alone.
+        """
+        axes = self._axes[nest.text]
+        cut = axes.operators[nest.operators.index(v)]
+        made = axes.buffers[cut.writes.buffer]
+        if any(size > 1 for size in cut.axes[cut.outputs :]):  # a sum
+            return False
+        read = [axes.buffers[use.buffer] for use in cut.reads]
+        return any(b.maker is not None and (b.sides, b.element) == (made.sides, made.element) for b in read)
 
     def _with_figures(self, way: NestWay) -> NestWay:
         """Return the way with its figures, by the checker's law."""

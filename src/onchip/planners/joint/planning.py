@@ -300,8 +300,13 @@ class _Run:
             if need(v) > needs:
                 needs, hardest = need(v), v
             done |= 1 << v
-        together = [nest for nest in search.nests.candidates if len(nest.operators) > 1]
-        if any(v in hard and search.nests.least_room(n) < tiled[v] for n in together for v in n.operators):
+        together = [
+            (nest, v)
+            for nest in search.nests.candidates
+            for v in hard.intersection(nest.operators)
+            if len(nest.operators) > 1 and search.nests.may_lie_over(nest, v)
+        ]
+        if any(search.nests.least_room(nest) < tiled[v] for nest, v in together):
             needs = self.least_budget(over, needs)
         space = space_of(self.options, problem.channel_tile, problem.least_rows)
         return misfit(problem, hardest, needs).but(space=space)
