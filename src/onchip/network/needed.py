@@ -40,7 +40,7 @@ def needed_bytes(network: Network) -> int:
 
 
 class _Walk:
-    """What readers so far need of every tensor: the most bytes of one, and the indices of each."""
+    """Needs of the readers so far, by tensor: the most bytes of one, and the indices of each."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
