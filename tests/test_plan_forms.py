@@ -16,6 +16,7 @@ from onchip.network import Geometry, Network, OperatorSpec, Patches
 from onchip.plans import (
     Alloc,
     Blocks,
+    Cache,
     Free,
     Group,
     Instruction,
@@ -172,7 +173,13 @@ plans = st.builds(
     Plan,
     networks_with_geometry(),
     st.builds(
-        PlanChip, hostile_names, st.integers(1, 1 << 20), *[rates] * 6, st.none() | numbers, chip_memories
+        PlanChip,
+        hostile_names,
+        st.integers(1, 1 << 20),
+        *[rates] * 6,
+        st.none() | numbers,
+        chip_memories,
+        st.none() | st.integers(1, 8),
     ),
     numbers,
     st.lists(instructions, max_size=6).map(tuple),
@@ -202,6 +209,9 @@ plans = st.builds(
     ).map(tuple),
     st.lists(st.builds(State, hostile_names, hostile_names, numbers), max_size=2).map(tuple),
     st.lists(sections, max_size=3).map(tuple),
+    st.lists(
+        st.builds(Cache, hostile_names, numbers, numbers, numbers, st.none() | hostile_names), max_size=2
+    ).map(tuple),
 )
 
 

@@ -462,8 +462,8 @@ class Plan:
     timing: tuple[Timed, ...] = ()
     pins: tuple[Pin, ...] = ()
     state: tuple[State, ...] = ()
-    caches: tuple[Cache, ...] = ()
     sections: tuple[Section, ...] = ()
+    caches: tuple[Cache, ...] = ()
     proof: str = field(default="", compare=False, repr=False)
     kept: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
