@@ -52,7 +52,6 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
     lost.
     """
     op = network.operators[operator]
-    offset = {view.tensor: view.offset for view in network.views}
     for operand in (i for i in op.inputs if network.root[i] == x):
         repeated = may_be_broadcast(network, op, operand)
         # All operands share the order of writing: the largest has a walk, if any has.
@@ -60,7 +59,7 @@ def prove_overlap(network: Network, operator: int, t: int, x: int, by: int) -> N
         walk = steps_of(network, operator, largest if repeated else operand)
         if isinstance(walk, str):
             broken("overlap-unproved", walk)
-        distance = by + offset.get(operand, 0)
+        distance = by + network.offset[operand]
         size, name = network.tensors[operand].bytes, network.tensors[operand].name
         if repeated:
             if not _meets_the_last_step_alone(network.tensors[t].bytes, walk, distance, size):

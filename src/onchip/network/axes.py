@@ -18,6 +18,7 @@ from math import prod
 from onchip.network.network import Network
 from onchip.network.operators import Constant, Operator, Reach, Side
 from onchip.network.reaches import reach_for
+from onchip.network.view_sides import Seen, sides_in_root
 
 __all__ = ["ALL", "Buffer", "Cut", "GroupAxes", "Use", "axes_of"]
 
@@ -60,12 +61,15 @@ class Use:
     """An operator's use of a buffer: for every side the axis along it, index by index, or `ALL`.
 
     `slides` has a `Side` for every side that is `ALL` over which windows slide along an axis of the operator,
-    in indices of the buffer, `axis` being the operator's refined axis; None for other sides.
+    in indices of the buffer, `axis` being the operator's refined axis; None for other sides. An operator that
+    reads a view of the tensor sees, of a side that the view cuts, (first, count) indices in those of the
+    buffer: `seen`, None for other sides, and empty where it reads no view.
     """
 
     buffer: int
     axes: tuple[int, ...]
     slides: tuple[Side | None, ...] = ()
+    seen: tuple[tuple[int, int] | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +119,19 @@ def axes_of(network: Network, operators: Iterable[int]) -> GroupAxes | str:
     `operators` are ids in topological order.
     """
     ids = tuple(operators)
-    reaches = []
+    known = []
     for v in ids:
         op = network.operators[v]
         found = _known(network, op)
         if isinstance(found, str):
             return f"{op.name} {found}"
-        reaches.append(found)
-    return _Refinement(network, ids, reaches).axes()
+        known.append(found)
+    return _Refinement(network, ids, known).axes()
 
 
-def _known(network: Network, op: Operator) -> Reach | str:
-    """Return the reach of an operator that can run in a nest, or the reason why it cannot."""
+def _known(network: Network, op: Operator) -> tuple[Reach, list[Seen]] | str:
+    """Return the reach of an operator that can run in a nest, and the sides of its operands as it reads them;
+    or the reason why it cannot."""
     reach = reach_for(network, op)
     if reach is None:
         return "states no reach"
@@ -140,17 +145,31 @@ def _known(network: Network, op: Operator) -> Reach | str:
         tensor, root = network.tensors[t], network.tensors[network.root[t]]
         if root.patches is not None:
             return f"has an operand in patches, {tensor.name}"
-        if tensor.bytes != root.bytes:
-            return f"reads {tensor.name}, a part of {root.name}"
         if not count or tensor.bytes % count:
             return f"does not have {tensor.name} in the sides of its reach"
+    if network.tensors[made := op.outputs[0]].bytes != network.tensors[network.root[made]].bytes:
+        return f"writes {network.tensors[made].name}, a part of {network.tensors[network.root[made]].name}"
     if sum(constant.bytes for constant in reach.weights) != op.weight_bytes:
         return "has other weights than its reach"
-    return reach
+    seen = []
+    for t, sides in zip(op.inputs, reach.reads, strict=True):
+        found = sides_in_root(network, t, sides, reach.extents)
+        if found is None:
+            return (
+                f"reads {network.tensors[t].name}, a part of {network.tensors[network.root[t]].name} that "
+                "ends inside its rows"
+            )
+        seen.append(found)
+    return reach, seen
 
 
 def _elements(sides: Sequence[Side]) -> int:
     return prod(side.size for side in sides)
+
+
+def _all(sides: Iterable[Side]) -> Seen:
+    """Return the sides of what is read whole."""
+    return tuple((side, None) for side in sides)
 
 
 def _together(reach: Reach) -> frozenset[int]:
@@ -166,7 +185,7 @@ def _together(reach: Reach) -> frozenset[int]:
 class _Side:
     """A side of a use: elements from `low` on, `high` exclusive, in multiples of `low`.
 
-    `window` is what slides over it; a part of it begins at `first`.
+    `window` is what slides over it; a part of it begins at `first`. A view shows `seen` (first, count) of it.
     """
 
     low: int
@@ -175,6 +194,7 @@ class _Side:
     first: int
     count: int
     window: Side | None = None
+    seen: tuple[int, int] | None = None
 
     @property
     def exact(self) -> bool:
@@ -189,38 +209,44 @@ Key = tuple[int, str]
 class _Refinement:
     """The sides of one group, cut step by step. Cuts are products of all inner sizes."""
 
-    def __init__(self, network: Network, ids: Sequence[int], reaches: Sequence[Reach]) -> None:
-        self.network, self.ids, self.reaches = network, ids, reaches
+    def __init__(
+        self, network: Network, ids: Sequence[int], known: Sequence[tuple[Reach, Sequence[Seen]]]
+    ) -> None:
+        self.network, self.ids, self.reaches = network, ids, [reach for reach, _ in known]
         self.uses: list[tuple[int, Key, list[_Side]]] = []
         self.parts: dict[Key, list[_Side]] = {}
         self.total: dict[Key, int] = {}
         self.bounds: dict[Key, set[int]] = {}
         self.refused: dict[Key, set[int]] = {}
         self.cuts: dict[tuple[int, int], set[int]] = {}
-        for at, (v, reach) in enumerate(zip(ids, reaches, strict=True)):
+        self.odd = ""
+        """A tensor of which uses count elements differently."""
+        for at, (v, (reach, operands)) in enumerate(zip(ids, known, strict=True)):
             op = network.operators[v]
             for axis in range(len(reach.extents)):
                 self.cuts[at, axis] = set()
-            for t, sides in zip(op.inputs, reach.reads, strict=True):
-                self.use(at, (network.root[t], ""), sides, reach)
+            for t, seen in zip(op.inputs, operands, strict=True):
+                self.use(at, (network.root[t], ""), seen, reach)
             for constant in reach.weights:
-                self.use(at, (~at, constant.name), _constant(constant), reach)
-            made = tuple(Side(n, i) for i, n in enumerate(reach.output))
-            self.use(at, (op.outputs[0], ""), made, reach)
+                self.use(at, (~at, constant.name), _all(_constant(constant)), reach)
+            self.use(at, (op.outputs[0], ""), _all(Side(n, i) for i, n in enumerate(reach.output)), reach)
 
-    def use(self, at: int, key: Key, sides: Sequence[Side], reach: Reach) -> None:
+    def use(self, at: int, key: Key, sides: Seen, reach: Reach) -> None:
         found, low = [], 1
-        for side in reversed(sides):
+        for side, seen in reversed(sides):
             if side.size > 1:
-                found.append(_side(side, low, reach))
+                found.append(replace(_side(side, low, reach), seen=seen))
                 low *= side.size
         self.uses.append((at, key, found[::-1]))
         self.parts.setdefault(key, []).extend(s for s in found if not s.exact and s.count * s.low < s.high)
-        self.total[key] = low
+        if self.total.setdefault(key, low) != low:
+            self.odd = self.network.tensors[key[0]].name
         self.bounds.setdefault(key, set())
         self.refused.setdefault(key, set())
 
-    def axes(self) -> GroupAxes:
+    def axes(self) -> GroupAxes | str:
+        if self.odd:
+            return f"{self.odd} is used in elements of several sizes"
         while self.step():
             pass
         return self.result()
@@ -275,10 +301,12 @@ class _Refinement:
             first: list[int] = []
             parts: list[int] = []
             windows: list[Side | None] = []
+            seen: list[tuple[int, int] | None] = []
             for low, high in spans:
                 side = next((s for s in sides if s.low <= low and high <= s.high), None)
                 size = high // low
                 begin, some, axis, window = 0, size, ALL, None
+                seen.append(None if side is None else side.seen)
                 if side is not None and side.exact:
                     inner = (low // side.low, high // side.low) if low % side.low == 0 else (0, 0)
                     axis = pieces[at, side.axis].get(inner, ALL)
@@ -291,18 +319,20 @@ class _Refinement:
                 parts.append(some)
             whole = tuple(high // low for low, high in spans) or (1,)
             if not spans:
-                axes, first, parts, windows = [ALL], [0], [1], [None]
+                axes, first, parts, windows, seen = [ALL], [0], [1], [None], [None]
             if key in makers:
                 first, parts = [0] * len(whole), list(whole)
             windows = [
                 w and replace(w, size=n, before=w.before + begin * w.per)
                 for w, n, begin in zip(windows, parts, first, strict=True)
             ]
+            shown = tuple(s and (s[0] - begin, s[1]) for s, begin in zip(seen, first, strict=True))
             place = (key, tuple(first), tuple(parts))
             if place not in buffers:
                 buffers[place] = len(made)
                 made.append(self.buffer(key, whole, first, parts, makers.get(key)))
-            uses[at].append(Use(buffers[place], tuple(axes), tuple(windows)))
+            some_seen = shown if any(s is not None for s in shown) else ()
+            uses[at].append(Use(buffers[place], tuple(axes), tuple(windows), some_seen))
         cuts = tuple(self.cut(at, pieces, uses[at]) for at in range(len(self.ids)))
         return GroupAxes(cuts, _named_apart(made))
 

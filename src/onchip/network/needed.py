@@ -44,7 +44,6 @@ class _Walk:
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.offsets = {view.tensor: view.offset for view in network.views}
         self.bytes: dict[int, int] = {}
         self.rows: dict[int, list[Rows]] = {}
 
@@ -93,7 +92,8 @@ class _Walk:
             self.rows.setdefault(root, []).append(rows)
         elif bytes_ < whole <= MOST_ROWS:
             every = np.zeros(whole, dtype=np.bool_)  # by byte
-            every[self.offsets[t] : self.offsets[t] + bytes_] = _by_element(rows, bytes_)
+            first = network.offset[t]
+            every[first : first + bytes_] = _by_element(rows, bytes_)
             self.rows.setdefault(root, []).append((every,))
 
 

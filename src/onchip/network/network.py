@@ -108,6 +108,14 @@ class Network:
         return tuple(roots)
 
     @cached_property
+    def offset(self) -> tuple[int, ...]:
+        """For each tensor, the byte of its root at which it begins: 0 unless it is a view."""
+        offsets = [0] * len(self.tensors)
+        for view in self.views:
+            offsets[view.tensor] = view.offset
+        return tuple(offsets)
+
+    @cached_property
     def roots(self) -> int:
         """Bitset of the tensors that are not views: the ones instructions may name."""
         return ((1 << len(self.tensors)) - 1) & ~mask(view.tensor for view in self.views)

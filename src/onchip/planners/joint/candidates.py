@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from onchip.network import Network, Operator, bits, mask
+from onchip.network import Network, Operator, Patches, bits, mask
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.operators import Reach
 from onchip.network.reaches import reach_for
@@ -131,12 +131,14 @@ class _Kinds:
 
     def _key(self, op: Operator) -> object:
         tensors = [self.network.tensors[t] for t in (*op.inputs, *op.outputs)]
-        shapes = [
-            (t.bytes, t.shape, t.patches, self.network.tensors[self.network.root[t.id]]) for t in tensors
-        ]
-        sizes = [(size, shape, patches, root.bytes, root.patches) for size, shape, patches, root in shapes]
+        sizes = [(t.bytes, t.shape, t.patches, *self._place(t.id)) for t in tensors]
         reach = reach_for(self.network, op)
         return (reach and _nameless(reach), op.workspace, op.weight_bytes, len(op.inputs), tuple(sizes))
+
+    def _place(self, tensor: int) -> tuple[int, int, Patches | None]:
+        """Return what an operator's axes depend on where it reads a view: its place in the root."""
+        root = self.network.tensors[self.network.root[tensor]]
+        return self.network.offset[tensor], root.bytes, root.patches
 
     def signature(self, operators: Sequence[int], escaping: int) -> tuple[object, list[int]]:
         """Return what tells groups apart but names, and the tensors (roots) as they appear."""

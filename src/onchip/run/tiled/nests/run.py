@@ -24,7 +24,7 @@ from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns
 from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Accumulators, Life, in_slots
 from onchip.run.tiled.nests.online import OnlineKernel, Weighed
 from onchip.run.tiled.nests.places import places_of
-from onchip.run.tiled.nests.sources import in_sides, sources_of
+from onchip.run.tiled.nests.sources import in_sides, in_view, sources_of
 from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
 from onchip.run.tiled.nests.whole_operands import finish_whole, whole_lives
@@ -273,7 +273,7 @@ class NestRun:
 
         def read(i: int) -> Array:
             life, box = self.used(o, i)
-            return life.read(box, cut.name)
+            return life.read([in_view(cut.uses[i], *one) for one in enumerate(box)], cut.name)
 
         life, box = self.used(o, len(cut.uses) - 1)
         if isinstance(kernel, OnlineKernel):
