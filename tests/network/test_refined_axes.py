@@ -46,7 +46,9 @@ def test_axes_and_sides_multiply_to_what_they_cut(seed: int) -> None:
     for buffer in group.buffers:
         assert all(f + n <= w for f, n, w in zip(buffer.first, buffer.sides, buffer.whole, strict=True))
         if buffer.tensor is not None:
-            assert prod(buffer.whole) * buffer.element == network.tensors[buffer.tensor].bytes
+            end = (buffer.offset + prod(buffer.whole)) * buffer.element
+            assert end <= network.tensors[buffer.tensor].bytes
+            assert buffer.maker is None or (buffer.offset, end) == (0, network.tensors[buffer.tensor].bytes)
     used = [use.buffer for cut in group.operators for use in cut.uses]
     assert set(used) == set(range(len(group.buffers)))
 
@@ -62,11 +64,21 @@ def test_the_box_of_a_use_holds_what_the_reach_needs_and_no_more_where_all_sides
         assert op.reach is not None
         output = tuple(Side(n, i) for i, n in enumerate(op.reach.output))
         sides = (*op.reach.reads, *(c.sides or (Side(c.bytes),) for c in op.reach.weights), output)
-        for use, own in zip(cut.uses, sides, strict=True):
+        tensors = (*op.inputs, *(None for _ in op.reach.weights), *op.outputs)
+        for use, own, t in zip(cut.uses, sides, tensors, strict=True):
+            element = group.buffers[use.buffer].element
+            view = None if t is None else (network.offset[t] // element, network.tensors[t].bytes // element)
             for place in random.sample(range(prod(cut.axes)), min(8, prod(cut.axes))):
                 there = box(group, use, digits(place, cut.axes))
                 needs = needed(own, digits(place, op.reach.extents))
+                if view is not None:  # the bytes of its root
+                    needs = {view[0] + n for n in needs}
+                    assert (view[1] < prod(group.buffers[use.buffer].whole)) == bool(use.seen)
+                if use.seen:
+                    there = {n for n in there if view and view[0] <= n < sum(view)}
                 assert needs <= there
+                if use.seen:
+                    continue
                 if all(axis != ALL or window for axis, window in zip(use.axes, use.slides, strict=True)):
                     assert needs == there
 
@@ -84,7 +96,7 @@ def box(group: GroupAxes, use: Use, at: list[int]) -> set[int]:
             first, n = buffer.first[side], buffer.sides[side]
             assert (window.size, use.axes[side]) == (n, ALL)
             ranges[side] = range(first + max(0, low), first + min(n, low + window.span))
-    return {flat(index, buffer.whole) for index in product(*ranges)}
+    return {buffer.offset + flat(index, buffer.whole) for index in product(*ranges)}
 
 
 def needed(sides: tuple[Side, ...], at: list[int]) -> set[int]:

@@ -37,11 +37,18 @@ def groups_network(random: Random, most: int = 4, *, windows: bool = False) -> N
                     random.choice(SMALL) for _ in range(random.randint(1, 3))
                 )
                 names += [list(new)[-1]]
+            parts = {}
+            for i, name in enumerate(names):
+                if name in tensors and name not in {view[0] for view in views} and random.random() < 0.12:
+                    alias, shape, first = _part(random, f"{name}.part{v}", tensors[name][0])
+                    parts[alias] = (alias, name, first * element)
+                    new[alias], names[i] = shape, alias
             shapes = [new[t] if t in new else tensors[t][0] for t in names]
             found = _reach(random, shapes, v, windows)
             if found is None:
                 continue
             tensors |= {t: (shape, element) for t, shape in new.items()}
+            views += parts.values()
             if len(names) == 1 and random.random() < 0.1 and prod(found.output) > 1:
                 [name] = names  # two uses of one tensor, by an alias
                 other = _reach(random, [shapes[0], shapes[0]], v, windows)
@@ -63,6 +70,16 @@ def groups_network(random: Random, most: int = 4, *, windows: bool = False) -> N
         for t, (shape, e) in tensors.items()
     ]
     return Network.build("random", rows, specs, outputs, views=views)  # type: ignore[arg-type]
+
+
+def _part(random: Random, name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...], int]:
+    """Some indices of the outermost side, and the first element of them; now and then equal parts."""
+    outer, *inner = shape
+    count = random.randint(1, outer)
+    first = random.randint(0, outer - count)
+    if random.random() < 0.5 and outer % count == 0:
+        first -= first % count
+    return name, (count, *inner), first * prod(inner)
 
 
 def window_over(random: Random, size: int, extent: int) -> Side:

@@ -50,6 +50,27 @@ MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
         }""",
         {"w": (24, 72), "bb": (72,), "wo": (24, 24)},
     ),
+    "queries, keys and values outermost": (
+        """qkv (float[1,6,8] x) => (float[1,6,8] y)
+        <int64[5] apart={1,6,3,2,4}, int64[1] z={0}, int64[3] parts={1,1,1}, int64[3] back={1,6,8}> {
+            a = MatMul(x, w)  b = Reshape(a, apart)  c = Transpose<perm=[2,0,3,1,4]>(b)
+            q0, k0, v0 = Split<axis=0>(c, parts)
+            q = Squeeze(q0, z)  k1 = Squeeze(k0, z)  v = Squeeze(v0, z)  k = Transpose<perm=[0,1,3,2]>(k1)
+            s = MatMul(q, k)
+            p = Softmax<axis=-1>(s)
+            o = MatMul(p, v)  o1 = Transpose<perm=[0,2,1,3]>(o)  o2 = Reshape(o1, back)
+            y = MatMul(o2, wo)
+        }""",
+        {"w": (8, 24), "wo": (8, 8)},
+    ),
+    "gates of several sizes": (
+        """gates (float[6,8] x) => (float[7,4] y) <int64[3] parts={7,3,7}> {
+            u = MatMul(w, x)  a, b, c = Split<axis=0>(u, parts)
+            s = Sigmoid(a)  g = Mul(s, c)  h = MatMul(g, v)  r = MatMul(k, b)  t = MatMul(r, v)
+            y = Add(h, t)
+        }""",
+        {"w": (17, 6), "v": (8, 4), "k": (7, 3)},
+    ),
     "shared keys": (
         """gqa (float[1,6,32] x) => (float[1,6,32] y)
         <int64[4] qs={1,6,4,8}, int64[4] ks={1,6,2,8}, int64[1] two={2}, int64[5] ex={1,2,2,6,8},

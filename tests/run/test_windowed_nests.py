@@ -36,6 +36,33 @@ MODELS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
             "w4": (4, 4, 5, 3),
         },
     ),
+    "halves": (
+        """c2f (float[1,4,8,6] x) => (float[1,5,8,6] y) <int64[2] parts = {4, 4}> {
+            a = Conv<kernel_shape=[1,1]>(x, w1, b1)  s = Sigmoid(a)  h0, h1 = Split<axis=1>(s, parts)
+            b = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(h1, w2)  r = Relu(b)  c = Add(r, h1)
+            j = Concat<axis=1>(h0, h1, c)
+            y = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(j, w3)
+        }""",
+        {"w1": (8, 4, 1, 1), "b1": (8,), "w2": (4, 4, 3, 3), "w3": (5, 12, 3, 3)},
+    ),
+    "parts": (
+        """parts (float[1,3,9,7] x) => (float[1,5,9,7] y) <int64[3] parts = {2, 5, 3}> {
+            a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w1)  p, q, r = Split<axis=1>(a, parts)
+            d = Conv<kernel_shape=[3,3], pads=[1,1,1,1], group=5>(q, w2)  t = Tanh(d)
+            c = Concat<axis=1>(r, p)
+            y = Mul(t, c)
+        }""",
+        {"w1": (10, 3, 3, 3), "w2": (5, 1, 3, 3)},
+    ),
+    "rows": (
+        """rows (float[1,1,12,7] x) => (float[1,1,5,5] y)
+        <int64[1] two = {2}, int64[1] nine = {9}, int64[1] ax = {2}> {
+            a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w1)  b = Slice(a, two, nine, ax)
+            c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(b, w2)  d = Conv<kernel_shape=[3,3]>(b, w3)
+            e = MaxPool<kernel_shape=[3,3]>(c)  y = Add(d, e)
+        }""",
+        {"w1": (1, 1, 3, 3), "w2": (1, 1, 3, 3), "w3": (1, 1, 3, 3)},
+    ),
     "pools": (
         """pools (float[2,3,11,8] x) => (float[2,4,5,4] y) {
             a = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w1)

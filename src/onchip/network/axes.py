@@ -10,7 +10,7 @@ whole by that use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -25,6 +25,10 @@ __all__ = ["ALL", "Buffer", "Cut", "GroupAxes", "Use", "axes_of"]
 ALL = -1
 """In place of an axis: the use needs every position of that side."""
 
+Key = tuple[int, str]
+"""A tensor (no name; a view from outside by itself, else its root), or a constant (the operator's position as
+~position, its name)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
@@ -33,7 +37,7 @@ class Buffer:
     `name` is unique in the group. `sides` are its sizes, outermost first, `element` its bytes each. `tensor`
     is the root's id, None for a constant; `model_name` is the name in the model. `maker` is the position
     of the operator in the group that writes it, None for one from outside. A part begins at `first` along
-    sides of the sizes `whole`.
+    sides of the sizes `whole`; these are the elements of the tensor from `offset` on.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Buffer:
     first: tuple[int, ...]
     whole: tuple[int, ...]
     model_name: str
+    offset: int = 0
 
     @property
     def elements(self) -> int:
@@ -120,18 +125,19 @@ def axes_of(network: Network, operators: Iterable[int]) -> GroupAxes | str:
     """
     ids = tuple(operators)
     known = []
+    made = {t for v in ids for t in network.operators[v].outputs}
+    alike = _alike(network, ids, made)
     for v in ids:
         op = network.operators[v]
-        found = _known(network, op)
-        if isinstance(found, str):
-            return f"{op.name} {found}"
-        known.append(found)
+        reach = _known(network, op)
+        if isinstance(reach, str):
+            return f"{op.name} {reach}"
+        known.append((reach, _operands(network, op, reach, made, alike)))
     return _Refinement(network, ids, known).axes()
 
 
-def _known(network: Network, op: Operator) -> tuple[Reach, list[Seen]] | str:
-    """Return the reach of an operator that can run in a nest, and the sides of its operands as it reads them;
-    or the reason why it cannot."""
+def _known(network: Network, op: Operator) -> Reach | str:
+    """Return the reach of an operator that can run in a nest, or the reason why it cannot."""
     reach = reach_for(network, op)
     if reach is None:
         return "states no reach"
@@ -145,22 +151,42 @@ def _known(network: Network, op: Operator) -> tuple[Reach, list[Seen]] | str:
         tensor, root = network.tensors[t], network.tensors[network.root[t]]
         if root.patches is not None:
             return f"has an operand in patches, {tensor.name}"
-        if not count or tensor.bytes % count:
+        if not count or tensor.bytes % count or network.offset[t] % (tensor.bytes // count):
             return f"does not have {tensor.name} in the sides of its reach"
-    if network.tensors[made := op.outputs[0]].bytes != network.tensors[network.root[made]].bytes:
-        return f"writes {network.tensors[made].name}, a part of {network.tensors[network.root[made]].name}"
+        if t in op.outputs and tensor.bytes != root.bytes:
+            return f"writes {tensor.name}, a part of {root.name}"
     if sum(constant.bytes for constant in reach.weights) != op.weight_bytes:
         return "has other weights than its reach"
-    seen = []
+    return reach
+
+
+def _alike(network: Network, ids: Iterable[int], made: Collection[int]) -> set[int]:
+    """Return the tensors made here of which all parts that are read here have one size, and divide it."""
+    sizes: dict[int, set[int]] = {}
+    odd = set()
+    for t in {t for v in ids for t in network.operators[v].inputs}:
+        root, size = network.root[t], network.tensors[t].bytes
+        if root in made and size != network.tensors[root].bytes:
+            sizes.setdefault(root, set()).add(size)
+            if network.offset[t] % size or network.tensors[root].bytes % size:
+                odd.add(root)
+    return {root for root, found in sizes.items() if len(found) == 1} - odd
+
+
+def _operands(
+    network: Network, op: Operator, reach: Reach, made: Collection[int], alike: Collection[int]
+) -> list[tuple[Key, Seen]]:
+    """Return the buffer and the sides of every operand: of a view by those of its root if that is `made`
+    here, else by its own."""
+    found: list[tuple[Key, Seen]] = []
     for t, sides in zip(op.inputs, reach.reads, strict=True):
-        found = sides_in_root(network, t, sides, reach.extents)
-        if found is None:
-            return (
-                f"reads {network.tensors[t].name}, a part of {network.tensors[network.root[t]].name} that "
-                "ends inside its rows"
-            )
-        seen.append(found)
-    return reach, seen
+        root = network.root[t]
+        if root not in made:
+            same = network.tensors[t].bytes == network.tensors[root].bytes
+            found.append(((root if same else t, ""), _all(sides)))
+            continue
+        found.append(((root, ""), sides_in_root(network, t, sides, reach.extents, parts=root in alike)))
+    return found
 
 
 def _elements(sides: Sequence[Side]) -> int:
@@ -202,15 +228,11 @@ class _Side:
         return self.axis >= 0
 
 
-Key = tuple[int, str]
-"""A tensor (its root, no name), or a constant (the operator's position, its name)."""
-
-
 class _Refinement:
     """The sides of one group, cut step by step. Cuts are products of all inner sizes."""
 
     def __init__(
-        self, network: Network, ids: Sequence[int], known: Sequence[tuple[Reach, Sequence[Seen]]]
+        self, network: Network, ids: Sequence[int], known: Sequence[tuple[Reach, Sequence[tuple[Key, Seen]]]]
     ) -> None:
         self.network, self.ids, self.reaches = network, ids, [reach for reach, _ in known]
         self.uses: list[tuple[int, Key, list[_Side]]] = []
@@ -225,8 +247,8 @@ class _Refinement:
             op = network.operators[v]
             for axis in range(len(reach.extents)):
                 self.cuts[at, axis] = set()
-            for t, seen in zip(op.inputs, operands, strict=True):
-                self.use(at, (network.root[t], ""), seen, reach)
+            for key, seen in operands:
+                self.use(at, key, seen, reach)
             for constant in reach.weights:
                 self.use(at, (~at, constant.name), _all(_constant(constant)), reach)
             self.use(at, (op.outputs[0], ""), _all(Side(n, i) for i, n in enumerate(reach.output)), reach)
@@ -352,7 +374,10 @@ class _Refinement:
             return Buffer(name, None, tuple(count), size // prod(whole), maker, tuple(first), whole, name)
         tensor = self.network.tensors[root]
         size = tensor.bytes // prod(whole)
-        return Buffer(tensor.name, root, tuple(count), size, maker, tuple(first), whole, tensor.name)
+        return Buffer(
+            tensor.name, self.network.root[root], tuple(count), size, maker, tuple(first), whole, tensor.name,
+            self.network.offset[root] // size,
+        )  # fmt: skip
 
     def cut(self, at: int, pieces: dict[tuple[int, int], dict[tuple[int, int], int]], uses: list[Use]) -> Cut:
         reach, op = self.reaches[at], self.network.operators[self.ids[at]]

@@ -19,20 +19,19 @@ Seen = tuple[tuple[Side, tuple[int, int] | None], ...]
 
 
 def sides_in_root(
-    network: Network, tensor: int, sides: Sequence[Side], extents: Sequence[int]
-) -> Seen | None:
+    network: Network, tensor: int, sides: Sequence[Side], extents: Sequence[int], *, parts: bool
+) -> Seen:
     """Return the sides of a view's root as an operator reads them that reads the view along `sides`.
 
     `extents` are the sizes of the operator's axes. The outermost side of more than one index becomes a part
-    of the root's: where parts of its size divide the root, two sides, one index of the outer one. Return
-    None where the view does not begin or end with an index of that side.
+    of the root's. With `parts` the root is divided into parts of the view's size: they are a side of their
+    own, of which the operator reads one index. Where the view does not begin and end with an index of its
+    outermost side, the root has but one side, of which the operator needs the view.
     """
     view, root = network.tensors[tensor], network.tensors[network.root[tensor]]
     if view.bytes == root.bytes:
         return tuple((side, None) for side in sides)
     count = prod(side.size for side in sides)
-    if not count or view.bytes % count:
-        return None
     at = next((i for i, side in enumerate(sides) if side.size > 1), len(sides))
     outer = sides[at] if at < len(sides) else Side(1)
     inner = tuple(sides[at + 1 :])
@@ -40,11 +39,13 @@ def sides_in_root(
     first, left = divmod(network.offset[tensor], unit)
     size, rest = divmod(root.bytes, unit)
     if left or rest:
-        return None
+        element = view.bytes // count
+        begin = network.offset[tensor] // element
+        return ((Side(root.bytes // element, before=-begin, span=count), (begin, count)),)
     behind = tuple((side, None) for side in inner)
-    if first % outer.size == 0 and size % outer.size == 0:
-        one, parts = first // outer.size, size // outer.size
-        return ((Side(parts, before=-one), (one, 1)), (outer, None), *behind)
+    if parts:
+        one = first // outer.size
+        return ((Side(size // outer.size, before=-one), (one, 1)), (outer, None), *behind)
     return ((_moved(outer, size, first, extents), (first, outer.size)), *behind)
 
 

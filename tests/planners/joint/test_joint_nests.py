@@ -16,7 +16,9 @@ from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.nests import nests_of
+from onchip.planners.joint.fitting import fitted
+from onchip.planners.joint.layout import step_loads
+from onchip.planners.joint.nests import NestWay, nests_of
 from onchip.planners.joint.options import JointOptions, fusion_options
 from onchip.planners.joint.planning import plan
 from onchip.planners.joint.search import Found, JointSearch
@@ -128,6 +130,7 @@ def test_every_candidate_costs_what_the_checker_derives(tmp_path: Path) -> None:
         whole = sum(1 << t for t in operands)
         room = max(known.least_room(nest), rng.randint(100, 4000))
         way = known.way(nest, whole, room)
+        assert way is not None
         least = sum(network.tensors[t].bytes for t in nest.buffers if not whole >> t & 1)
         assert way.scratch_bytes >= 1 or not way.crossing
         assert sum(way.crossing.values()) + way.weight_bytes >= min(least, known.floor(nest))
@@ -164,6 +167,52 @@ def test_a_nest_found_by_a_deeper_search_takes_the_place_of_the_first(tmp_path: 
     made = planned(source.network, 3000)
     assert check(made).dram_bytes == made.result.dram_bytes
     assert made.result.status == "optimal"
+
+
+HALVES = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[1,4,8,8] x) => (float[1,4,8,8] y)
+    <float[8,4,1,1] a, float[4,4,3,3] b, float[4,12,1,1] c, int64[2] two = {4, 4}> {
+    s = Conv (x, a) t = Relu (s) h, k = Split <axis = 1> (t, two)
+    m = Conv <pads = [1, 1, 1, 1]> (k, b) r = Relu (m)
+    j = Concat <axis = 1> (h, k, r) y = Conv (j, c) }"""
+
+
+@pytest.mark.parametrize("budget", [300, 700, 1200])
+def test_halves_of_a_map_stay_inside(tmp_path: Path, budget: int) -> None:
+    source = onchip.load(model(tmp_path, HALVES))
+    made, without = planned(source.network, budget), planned(source.network, budget, nests=False)
+    assert check(made).dram_bytes <= check(without).dram_bytes
+    assert any(len(group.operators) > 1 and isinstance(group.tiling, Nest) for group in made.groups)
+    onchip.plan(source, budget=budget, chip=CHIP, fuse=True).run(source)
+
+
+@pytest.mark.thorough
+def test_steps_are_fitted_where_places_need_more_than_is_alive() -> None:
+    """In less room than a plan takes: every step within it, at the bytes that its nests then move."""
+    assert sum(refitted(groups_network(Random(seed), 4)) for seed in range(12)) > 10
+
+
+def refitted(network: Network) -> int:
+    changed = 0
+    problem = FusionProblem.of(network, CHIP, fusion_options(JointOptions(fuse=True)), 160)
+    search = JointSearch(problem, nests=nests_of(problem))
+    found = None if search.misfits else search.best()
+    if found is None or found.dram_bytes is None:
+        return 0
+    most = max(step_loads(problem, found.steps))
+    for budget in range(max(1, most - 30), most + 1):
+        fits = fitted(problem, search.nests, found.steps, budget)
+        if fits is None:
+            continue
+        steps, more = fits
+        assert max(step_loads(problem, steps)) <= budget
+        pairs = [(a.way, b.way) for a, b in zip(steps, found.steps, strict=True) if a is not b]
+        assert more == sum(
+            a.dram_bytes - b.dram_bytes for a, b in pairs if isinstance(a, NestWay) and isinstance(b, NestWay)
+        )
+        assert budget < most or not pairs
+        changed += bool(pairs)
+    return changed
 
 
 @pytest.mark.thorough

@@ -16,7 +16,7 @@ from onchip.planners.joint.search import Step
 from onchip.planners.placement.addresses import place
 from onchip.planners.placement.rectangles import Rectangle
 
-__all__ = ["Layout", "Placed", "lay_out"]
+__all__ = ["Layout", "Placed", "lay_out", "step_loads"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,12 @@ def residencies(problem: FusionProblem, steps: Sequence[Step]) -> list[tuple[int
     return sorted(result, key=lambda r: (r[1][0], r[0]))
 
 
+def step_loads(problem: FusionProblem, steps: Sequence[Step]) -> list[int]:
+    """Return the bytes that lie on chip at every step: scratch, and tensors from their first to their last
+    use."""
+    return _loads(_rectangles(problem, steps)[1], len(steps))
+
+
 def lay_out(
     problem: FusionProblem,
     steps: Sequence[Step],
@@ -71,6 +77,39 @@ def lay_out(
     """Return addresses within the budget; None if none were found, or a step needs more than that.
 
     With `relocate` there are some else: tensors that do not pack are moved, at the least cost found.
+    """
+    (lives, chains, working), rectangles = _rectangles(problem, steps)
+    if any(load > problem.budget for load in _loads(rectangles, len(steps))):
+        return None  # places inside a nest may need more than what is alive
+    found = place(
+        rectangles,
+        problem.budget,
+        alignment=problem.alignment,
+        time_limit=time_limit,
+        relocate=relocate,
+        seed=seed,
+    )
+    if found.status == "unknown":
+        return None
+    placed, scratch = [], {}
+    for piece in found.pieces:
+        if piece.rectangle >= len(chains):
+            scratch[working[piece.rectangle - len(chains)]] = piece.address
+            continue
+        for i in chains[piece.rectangle]:
+            tensor, uses = lives[i]
+            start, end = max(uses[0], piece.start), min(uses[-1] + 1, piece.end)
+            if start < end:
+                placed.append(Placed(tensor, start, end, piece.address))
+    return Layout(tuple(placed), scratch, found.relocation_bytes)
+
+
+def _rectangles(
+    problem: FusionProblem, steps: Sequence[Step]
+) -> tuple[tuple[list[tuple[int, tuple[int, ...]]], list[list[int]], list[int]], list[Rectangle]]:
+    """Return what to pack: a rectangle for every chain of residencies and then for every step with scratch.
+
+    Beside them the residencies, their chains, and those steps.
     """
     network = problem.network
     lives = residencies(problem, steps)
@@ -102,29 +141,7 @@ def lay_out(
     for i in working:
         size = problem.round_up(scratch_bytes(problem, steps[i]))
         rectangles.append(Rectangle(len(network.tensors) + i, i, i + 1, size, movable=False))
-    if any(load > problem.budget for load in _loads(rectangles, len(steps))):
-        return None  # places inside a nest may need more than what is alive
-    found = place(
-        rectangles,
-        problem.budget,
-        alignment=problem.alignment,
-        time_limit=time_limit,
-        relocate=relocate,
-        seed=seed,
-    )
-    if found.status == "unknown":
-        return None
-    placed, scratch = [], {}
-    for piece in found.pieces:
-        if piece.rectangle >= len(chains):
-            scratch[working[piece.rectangle - len(chains)]] = piece.address
-            continue
-        for i in chains[piece.rectangle]:
-            tensor, uses = lives[i]
-            start, end = max(uses[0], piece.start), min(uses[-1] + 1, piece.end)
-            if start < end:
-                placed.append(Placed(tensor, start, end, piece.address))
-    return Layout(tuple(placed), scratch, found.relocation_bytes)
+    return (lives, chains, working), rectangles
 
 
 def _loads(rectangles: Sequence[Rectangle], steps: int) -> list[int]:

@@ -102,13 +102,15 @@ class Nests:
         self._floors: dict[int, int] = {}
         self._rooms: dict[int, int] = {}
 
-    def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay:
-        """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip."""
+    def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay | None:
+        """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip; None if
+        none was found."""
         axes = axes_of(self.problem.network, nest.operators)
         assert isinstance(axes, GroupAxes)
         kept = tuple(i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1)
         found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), room=room)
-        assert found is not None
+        if found is None:
+            return None
         tree = _renamed(self._searches[nest.text].nest(found), self._axes[nest.text], axes)
         return self._with_figures(NestWay(nest, axes, kept, tree, {}, 0, 0))
 

@@ -18,6 +18,7 @@ from onchip.planners.fusion.least import least_bytes
 from onchip.planners.fusion.problem import FusedOperator
 from onchip.planners.joint.by_size import best_by_size
 from onchip.planners.joint.claim import space_of
+from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.layout import lay_out
 from onchip.planners.joint.nests import MOST_LOOKS, Nests, NestWay, nests_of
@@ -260,12 +261,14 @@ class _Run:
         assert found.dram_bytes is not None
         began = time.perf_counter()
         seconds = self.limits.at_most(PACKING_SECONDS).left()
-        layout = lay_out(
-            self.problem, found.steps, relocate=relocate, time_limit=seconds, seed=self.limits.seed
-        )
+        fits = fitted(self.problem, search.nests, found.steps, self.budget)
+        if fits is None:
+            return
+        steps, more = fits
+        layout = lay_out(self.problem, steps, relocate=relocate, time_limit=seconds, seed=self.limits.seed)
         if layout is not None:
-            instructions, groups = program(self.problem, found.steps, layout, search.nests)
-            moved = found.dram_bytes + layout.moved_bytes
+            instructions, groups = program(self.problem, steps, layout, search.nests)
+            moved = found.dram_bytes + more + layout.moved_bytes
             yield Incumbent("joint", instructions, groups, moved, time.perf_counter() - began)
 
     def infeasible(self, search: JointSearch, over: Sequence[Sequence[int]]) -> Infeasible:

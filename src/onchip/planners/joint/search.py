@@ -251,6 +251,7 @@ class JointSearch:
         way: GroupCost | NestWay | None = None
         if step.nest:
             way = self.nests.way(self.nests.by_members[group], whole, step.cost.scratch)
+            assert way is not None
         elif not step.plain:
             way = cost_of(self.problem, group, step.cost)
         return Step(group, whole, tuple(step.evicted), step.over, way)

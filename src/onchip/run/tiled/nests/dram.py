@@ -93,8 +93,10 @@ class Dram:
 def part_of(value: Array, buffer: Buffer, state: State) -> Array:
     """Return the part of a tensor's value that a buffer is, in its sides."""
     count = int(np.prod(buffer.whole, dtype=np.int64))
-    if value.size != count:
+    assert buffer.tensor is not None
+    of = state.network.tensors[buffer.tensor].bytes // buffer.element
+    if value.size != of or buffer.offset + count > of:
         raise InputError("cannot be run in tiles: the reach has other sides", item=f"tensor {buffer.name}")
     at = tuple(slice(first, first + size) for first, size in zip(buffer.first, buffer.sides, strict=True))
-    found: Array = value.reshape(buffer.whole)[at]
+    found: Array = value.reshape(-1)[buffer.offset :][:count].reshape(buffer.whole)[at]
     return found
