@@ -97,9 +97,12 @@ class Dividing {
             const std::int64_t own = group_.operators[o].axes[static_cast<Id>(group_.classes[loop_class].axis[o])];
             good &= size == 0 || size == own;
             size = own;
-            for (const Id u : group_.of[o])
-                good &= has(settings_.whole, group_.accesses[u].buffer) ||
-                        !group_.slides_along(group_.accesses[u], loop_class);
+            for (const Id u : group_.of[o]) {
+                const Id b = group_.accesses[u].buffer;
+                const int maker = group_.buffers[b].maker;
+                const bool here = maker >= 0 && has(members, static_cast<Id>(maker));
+                good &= (has(settings_.whole, b) && !here) || !group_.slides_along(group_.accesses[u], loop_class);
+            }
         });
         return good;
     }

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onchip.check.nests import nested
+from onchip.network import Network, OperatorSpec, Reach, Side
 from onchip.planners.nests import best_nest, widened
 from oracles.nest_cases import group_of, groups_network, random_whole
 from oracles.nest_trial import operands_of
@@ -36,3 +37,29 @@ def test_the_best_nest_moves_and_holds_what_the_law_says(seed: int) -> None:
         law = nested(network, group_of(network, nest), ids, operands - whole, alignment, wide)
         assert sum(law.crossing.values()) + law.weights == found.bytes
         assert law.layout.need == found.scratch if nest is found.nest else law.layout.need <= room
+
+
+def test_windows_over_a_whole_tensor_made_beside_them_are_no_slices() -> None:
+    """One of those that share slices steps by two over what another makes, by one over what both read."""
+    network = Network.build(
+        "steps",
+        [("x", 5, "input"), ("a", 5, "activation"), ("b", 5, "activation"), ("y", 5, "activation")],
+        [
+            OperatorSpec("f", "Any", ["x"], ["a"], reach=Reach((5,), ((Side(5, 0),),))),
+            OperatorSpec("g", "Any", ["a"], ["b"], reach=Reach((5,), ((Side(5, 0),),))),
+            OperatorSpec(
+                "h", "Any", ["a", "b"], ["y"], reach=Reach((5,), ((Side(5, 0),), (Side(5, 0, 2, 1),)))
+            ),
+        ],
+        ["b", "y"],
+    )
+    axes, operands, leaving = operands_of(network)
+    out = [n for n, b in enumerate(axes.buffers) if b.maker is not None and b.tensor in leaving]
+    there = [n for n, b in enumerate(axes.buffers) if b.name == "b"]
+    whole = frozenset(t for n in there if (t := axes.buffers[n].tensor) is not None)
+    for room in range(1, 16):
+        found = best_nest(axes, out, there, room, passes=3, windows=1)
+        if found is not None:
+            law = nested(network, group_of(network, found.nest), list(network.order), operands - whole, 1)
+            assert sum(law.crossing.values()) == found.bytes
+            assert law.layout.need == found.scratch
