@@ -7,8 +7,11 @@ from onchip.planners.fusion.options import FusionOptions
 __all__ = ["space_of", "ways"]
 
 
-def ways(options: FusionOptions, channel_tile: int, least_rows: int = 1) -> str:
-    """Return how groups and operators may run, as a part of a sentence."""
+def ways(options: FusionOptions, channel_tile: int, least_rows: int = 1, banded: int = 0) -> str:
+    """Return how groups and operators may run, as a part of a sentence.
+
+    `banded` are the most operators of a group in bands, 0 for any number.
+    """
     images = {
         "held": "any number of images together",
         "per-image": "one image at a time or several whole ones",
@@ -16,8 +19,9 @@ def ways(options: FusionOptions, channel_tile: int, least_rows: int = 1) -> str:
     }[options.batch_weights]
     stay = {"partial": "any weights", "all": "all weights or none", "none": "no weights"}[options.residency]
     blocks = "" if options.blocks == "best" else " where no band fits"
+    groups = f"groups of at most {banded} operators" if banded else "groups"
     return (
-        f"groups in bands of T_h {least_rows} rows or more over the whole width, {images}, tensors held or"
+        f"{groups} in bands of T_h {least_rows} rows or more over the whole width, {images}, tensors held or"
         f" in slices of T_c {channel_tile} channels, {stay} resident and others fetched for every band in"
         f" tiles of T_c x T_c, operators alone also in blocks{blocks} with all operands streamed, those"
         " without bands whole, in boxes with all operands streamed, or streamed through their workspace"

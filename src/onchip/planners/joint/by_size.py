@@ -16,7 +16,7 @@ from onchip.planners.joint.nests import Nests
 from onchip.planners.joint.search import PATIENCE, WIDTHS, Found, JointSearch
 from onchip.planners.limits import Limits
 
-__all__ = ["best_by_size"]
+__all__ = ["best_by_size", "bound_by_size"]
 
 MANY_GROUPS, SOME = 2_000, 200_000
 """With more groups than this, those of few operators come first; and the number of groups in a pass if not
@@ -27,6 +27,9 @@ SIZES = (3, 6, 12)
 
 NEXT, MUCH = 3.0, 10.0
 """Estimated time of the next step, and of one over as many groups as may be listed, relative to this step."""
+
+BOUND_SIZES, BOUND_GROUPS = (2, 3, 4, 6, 8, 12, 16), 500_000
+"""Most operators of the groups of which there is a bound if not all can be listed, and most such groups."""
 
 SEEDS = 20
 """The most passes that break ties in other ways, each wider than the last."""
@@ -85,6 +88,34 @@ def best_by_size(
         if found.dram_bytes is not None:
             best, below = (best[0], found), found.dram_bytes
     return best[0], replace(best[1], lower_bound_bytes=0, complete=False)
+
+
+def bound_by_size(
+    problem: FusionProblem,
+    over: Sequence[Sequence[int]],
+    nests: Nests | None,
+    limits: Limits,
+) -> tuple[int, int] | None:
+    """Return the most operators in bands of which all groups can be listed, and a bound of all plans of such.
+
+    Sizes grow as long as time is left. None if there is none for the smallest.
+    """
+    limits = limits.patient(PATIENCE).share(1.0)
+    best: tuple[int, int] | None = None
+    last = 0.0
+    for most in BOUND_SIZES:
+        if _over(limits, NEXT * last):
+            break
+        start = time.perf_counter()
+        search = JointSearch(
+            problem, over, nests=nests, limits=limits, largest=most, most_groups=BOUND_GROUPS
+        )
+        if not search.all_groups or search.misfits:
+            break
+        bound = search.bound(limits=limits)
+        last = time.perf_counter() - start
+        best = most, bound
+    return best
 
 
 def _over(limits: Limits, need: float) -> bool:

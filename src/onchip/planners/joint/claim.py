@@ -10,8 +10,11 @@ from onchip.planners.joint.options import JointOptions, fusion_options
 __all__ = ["space_of"]
 
 
-def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> str:
-    """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over."""
+def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, banded: int = 0) -> str:
+    """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over.
+
+    `banded` are the most operators of a group in bands, 0 for any number.
+    """
     over = "operators that run whole may write at the address of an input that dies"
     sharing = over if options.overlap else "no tensor over another"
     nests = (
@@ -27,6 +30,7 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
     priced = fusion_options(options)
     return (
         "all orders and partitions into groups, every operator run once, evictions and reloads of whole"
-        f" tensors, {ways(priced, channel_tile, least_rows)}, any operands of bands kept whole on chip;"
+        f" tensors, {ways(priced, channel_tile, least_rows, banded)}, any operands of bands kept whole on"
+        " chip;"
         f"{nests if options.nests else ''} {sharing}"
     )

@@ -16,7 +16,7 @@ from onchip.planners.fusion.boxes import settled
 from onchip.planners.fusion.cost import least_scratch, misfit
 from onchip.planners.fusion.least import least_bytes
 from onchip.planners.fusion.problem import FusedOperator
-from onchip.planners.joint.by_size import best_by_size
+from onchip.planners.joint.by_size import best_by_size, bound_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
@@ -32,9 +32,9 @@ from onchip.plans import Plan
 
 __all__ = ["Joint", "plan", "solve"]
 
-START, PLACED, PLAIN, SEARCHED = 0.35, 0.5, 0.65, 0.85
+START, PLACED, PLAIN, SEARCHED, BOUNDED = 0.35, 0.5, 0.65, 0.85, 0.97
 """Shares of the time limit after which fusion, placement, the joint search without nests and that with them
-end."""
+end, and a bound of groups of few operators where not all can be listed."""
 
 QUICK_WIDTHS = (1, 8)
 """The most states of every number of operators that a quick search follows, pass by pass."""
@@ -149,7 +149,12 @@ class _Run:
                 " or memory may help"
             )
         priced = all(not op.thinned or self.settled(op) for op in self.problem.operators)
-        least = min(max(least, found.lower_bound_bytes if priced else 0), best.dram_bytes)
+        bound, banded = found.lower_bound_bytes, 0
+        if priced and not search.all_groups and best.dram_bytes > least:
+            banded, bound = bound_by_size(self.problem, over, nests, self.limits.until(BOUNDED)) or (0, 0)
+            if bound >= best.dram_bytes:  # the plan has larger groups than those
+                banded, bound = 0, 0
+        least = min(max(least, bound if priced else 0), best.dram_bytes)
         proved = priced and found.complete and found.dram_bytes in (None, best.dram_bytes)
         made = certify(
             self.network,
@@ -159,7 +164,7 @@ class _Run:
             status="optimal" if proved or least == best.dram_bytes else "feasible",
             lower_bound_bytes=0,
             dram_lower_bound_bytes=best.dram_bytes if proved else least,
-            space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows),
+            space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows, banded),
             seconds=time.perf_counter() - self.began,
             groups=best.groups,
             options=self.recorded(best, fused, placed),

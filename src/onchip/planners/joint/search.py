@@ -111,7 +111,7 @@ class JointSearch:
 
     `over`: for each operator the inputs that its output may be written over. `nests`: groups that may run as
     nests of loops. `largest`: most operators of a group in bands (0: any number), `most_groups`: the most
-    such groups that are listed.
+    such groups that are listed (None: `MOST_GROUPS`).
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class JointSearch:
         rules: Rules = ALL_RULES,
         limits: Limits = NO_LIMITS,
         largest: int = 0,
-        most_groups: int = MOST_GROUPS,
+        most_groups: int | None = None,
         fuser: Fuser | None = None,
     ) -> None:
         self.problem, self.rules = problem, rules
@@ -136,7 +136,10 @@ class JointSearch:
         self.fuser = fuser or Fuser(problem, Space(largest=largest))
         listing = replace(limits.share(LISTING), memory_limit=limits.memory_limit // 2)
         self.all_groups, _ = self.fuser.list_groups(
-            problem.budget, limits=listing, most_groups=most_groups, stop=_stop(limits, began)
+            problem.budget,
+            limits=listing,
+            most_groups=MOST_GROUPS if most_groups is None else most_groups,
+            stop=_stop(limits, began),
         )
         self.groups = self.fuser.core.listed
         self.nests = nests = nests or Nests(problem)
@@ -215,6 +218,10 @@ class JointSearch:
             least = min(least, known + self._compulsory)
         steps = () if best is None else tuple(self._step(step) for step in best.steps)
         return Found(steps, total, least, complete, end, figures)
+
+    def bound(self, limits: Limits = NO_LIMITS) -> int:
+        """Return the bytes of DRAM traffic that every plan of the listed groups moves at least."""
+        return self._compulsory + self._bounded(None, limits, time.perf_counter())
 
     def is_large(self, below: int, limits: Limits) -> bool:
         """Return whether there are too many sets of operators for the exact bound of passes below `below`."""
