@@ -4,17 +4,23 @@
 
 namespace onchip::joint {
 
+// Searches that are cut off may leave parts that lie over each other.
+const Stairs::Part* Stairs::cheapest(Bytes room) const {
+    const Part* best = nullptr;
+    for (const Part& p : parts_)
+        if (p.from <= room && room <= p.to && (!best || p.cost < best->cost)) best = &p;
+    return best;
+}
+
 std::optional<Bytes> Stairs::at(Bytes room) const {
     if (room <= too_small_) return unlimited;
-    for (const Part& p : parts_)
-        if (p.from <= room && room <= p.to) return p.cost;
-    return std::nullopt;
+    const Part* part = cheapest(room);
+    return part ? std::optional(part->cost) : std::nullopt;
 }
 
 Bytes Stairs::least_room(Bytes room) const {
-    for (const Part& p : parts_)
-        if (p.from <= room && room <= p.to) return p.from;
-    return room;
+    const Part* part = cheapest(room);
+    return part ? part->from : room;
 }
 
 bool Stairs::below(Bytes room, Bytes limit) const {
@@ -23,9 +29,8 @@ bool Stairs::below(Bytes room, Bytes limit) const {
 }
 
 std::size_t Stairs::mark(Bytes room) const {
-    for (const Part& p : parts_)
-        if (p.from <= room && room <= p.to) return p.mark;
-    return 0;
+    const Part* part = cheapest(room);
+    return part ? part->mark : 0;
 }
 
 void Stairs::learn(Bytes room, Bytes cost, Bytes needs, std::size_t mark) {

@@ -34,7 +34,8 @@ class Stairs {
         Bytes from, to, cost;
         std::size_t mark;
     };
-    std::vector<Part> parts_;  // disjoint
+    const Part* cheapest(Bytes room) const;
+    std::vector<Part> parts_;  // disjoint, where no search was cut off
     std::vector<std::pair<Bytes, Bytes>> bounds_;
     Bytes too_small_ = -1;     // in this room and less nothing fits
 };

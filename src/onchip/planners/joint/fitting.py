@@ -23,10 +23,10 @@ MOST_ROOMS = 12
 
 def fitted(
     problem: FusionProblem, nests: Nests, steps: Sequence[Step], budget: int
-) -> tuple[tuple[Step, ...], int] | None:
-    """Return steps that fit within the budget at every step, and the bytes that they cost more; None if some
-    group has no nest that does, or one that is no nest does not fit."""
-    found, more = list(steps), 0
+) -> tuple[Step, ...] | None:
+    """Return steps that fit within the budget at every step; None if some group has no nest that does, or one
+    that is no nest does not fit."""
+    found = list(steps)
     for i, load in enumerate(step_loads(problem, steps)):
         if load <= budget:
             continue
@@ -36,8 +36,8 @@ def fitted(
         fits = _within(problem, nests, way, problem.round_up(way.scratch_bytes) - (load - budget))
         if fits is None:
             return None
-        found[i], more = replace(steps[i], way=fits), more + fits.dram_bytes - way.dram_bytes
-    return tuple(found), more
+        found[i] = replace(steps[i], way=fits)
+    return tuple(found)
 
 
 def _within(problem: FusionProblem, nests: Nests, way: NestWay, room: int) -> NestWay | None:

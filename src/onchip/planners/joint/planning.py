@@ -23,7 +23,7 @@ from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alon
 from onchip.planners.joint.layout import lay_out
 from onchip.planners.joint.nests import MOST_LOOKS, Nests, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
-from onchip.planners.joint.program import program
+from onchip.planners.joint.program import moved_bytes, program
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
 from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
@@ -266,14 +266,13 @@ class _Run:
         assert found.dram_bytes is not None
         began = time.perf_counter()
         seconds = self.limits.at_most(PACKING_SECONDS).left()
-        fits = fitted(self.problem, search.nests, found.steps, self.budget)
-        if fits is None:
+        steps = fitted(self.problem, search.nests, found.steps, self.budget)
+        if steps is None:
             return
-        steps, more = fits
         layout = lay_out(self.problem, steps, relocate=relocate, time_limit=seconds, seed=self.limits.seed)
         if layout is not None:
             instructions, groups = program(self.problem, steps, layout, search.nests)
-            moved = found.dram_bytes + more + layout.moved_bytes
+            moved = moved_bytes(self.problem, steps, instructions)
             yield Incumbent("joint", instructions, groups, moved, time.perf_counter() - began)
 
     def infeasible(self, search: JointSearch, over: Sequence[Sequence[int]]) -> Infeasible:

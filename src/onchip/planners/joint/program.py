@@ -13,7 +13,7 @@ from onchip.planners.joint.nests import Nests, NestWay
 from onchip.planners.joint.search import Step
 from onchip.plans import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store
 
-__all__ = ["program"]
+__all__ = ["moved_bytes", "program"]
 
 
 def program(
@@ -86,6 +86,25 @@ def program(
                 in_dram |= 1 << p.tensor
             instructions.append(Free(name[p.tensor]))
     return tuple(instructions), tuple(declared)
+
+
+def moved_bytes(problem: FusionProblem, steps: Sequence[Step], instructions: Sequence[Instruction]) -> int:
+    """Return the bytes that the program of some steps moves, with weights.
+
+    It may differ from what the search counted where nests were found by a search that was cut off: another
+    one may be known by now for the same room.
+    """
+    network, found = problem.network, 0
+    sizes = {t.name: t.bytes for t in network.tensors}
+    for instruction in instructions:
+        if isinstance(instruction, Load | Store):
+            found += sizes[instruction.tensor]
+        elif isinstance(instruction, Run):
+            found += sum(size for _, size in instruction.streaming)
+    for step in steps:
+        alone = network.operators[step.members.bit_length() - 1]
+        found += alone.weight_bytes if step.way is None else step.way.weight_bytes
+    return found
 
 
 def _room(problem: FusionProblem, layout: Layout, step: int) -> int:
