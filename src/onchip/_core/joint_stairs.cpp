@@ -11,6 +11,13 @@ std::optional<Bytes> Stairs::at(Bytes room) const {
     return std::nullopt;
 }
 
+std::optional<Stairs::Part> Stairs::fitting(Bytes room) const {
+    std::optional<Part> best;
+    for (const Part& p : parts_)
+        if (p.from <= room && (!best || p.cost < best->cost)) best = p;
+    return best;
+}
+
 Bytes Stairs::least_room(Bytes room) const {
     for (const Part& p : parts_)
         if (p.from <= room && room <= p.to) return p.from;

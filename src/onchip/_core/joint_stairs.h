@@ -29,11 +29,15 @@ class Stairs {
     bool below(Bytes room, Bytes limit) const;
     bool cut = false;  // some of it may be too much
 
-  private:
+    // In rooms from `from` to `to`.
     struct Part {
         Bytes from, to, cost;
         std::size_t mark;
     };
+    // What is known to cost least of all that fits in `room`.
+    std::optional<Part> fitting(Bytes room) const;
+
+  private:
     std::vector<Part> parts_;  // disjoint
     std::vector<std::pair<Bytes, Bytes>> bounds_;
     Bytes too_small_ = -1;     // in this room and less nothing fits
