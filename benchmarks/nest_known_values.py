@@ -1,7 +1,7 @@
 """Groups in nests and tensors between them whole: what known networks move, beside figures found elsewhere.
 
     .venv/bin/python benchmarks/nest_known_values.py [--network NAME] [--room KIB ...] [--most N]
-    [--no-passes] [--accumulator BYTES]
+    [--no-passes] [--accumulator BYTES] [--no-rules]
 
 The networks are one GPT-3 6.7B layer (2,048 tokens, 16 bit; `gpt3_online`: with attention in one piece,
 whose sum over keys carries the state of an on-line softmax), one BERT-base layer (512 tokens, int8), one
@@ -12,8 +12,10 @@ are figures of two programs that share nothing with this one, found in the same 
 classes at 64 KiB and norms in the place of their operand: with them 512 KiB is 12,986,112 there, too. The
 MobileNet's are of bands of rows. Of r2plus1d_18 the first seven operators and the next five are searched as
 one group each. With `--accumulator`, sums that are not complete are so wide, and `theirs` are the figures
-found so: for 4 bytes, with
-loops of at most two and groups of at most four. Prints bytes, CPU seconds and searches.
+found so: for 4 bytes, with loops of at most two and groups of at most four. Three of these cannot be: what a
+tile sums takes all of the room there (512 x 256 sums of 4 bytes are 512 KiB), and nothing is left for a
+product's operands. Where theirs is less, the least room from which we move as few bytes is printed. With
+`--no-rules` every home, order and loop is looked at. Prints bytes, CPU seconds and searches.
 """
 
 from __future__ import annotations
@@ -30,13 +32,17 @@ import onchip
 from onchip.check.nests import nested
 from onchip.network import mask
 from onchip.network.axes import axes_of
-from onchip.planners.nests import MANY, NestFound, NestSearch, group_key
+from onchip.planners.nests import ALL_RULES, MANY, NestFound, NestRules, NestSearch, group_key
 from onchip.plans import Group
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from nest_groups import group_of
 
 KIB = 1024
+
+NO_RULES = NestRules(
+    inner=False, outer=False, exchange=False, slices=False, rings=False, bounds=False
+)  # every tile would take too long
 
 
 @dataclass(frozen=True)
@@ -182,6 +188,7 @@ class Joint:
     most: int
     passes: bool
     accumulator: int | None = None
+    rules: NestRules = ALL_RULES
     searches: int = 0
     slowest: float = 0.0
     answers: dict[str, tuple[NestSearch, list[tuple[int, NestFound | None]]]] = field(default_factory=dict)
@@ -217,7 +224,13 @@ class Joint:
         key = group_key(group, out, kept)
         if key not in self.answers:
             self.answers[key] = (
-                NestSearch(group, out, passes=MANY if self.passes else 0, accumulator=self.accumulator),
+                NestSearch(
+                    group,
+                    out,
+                    passes=MANY if self.passes else 0,
+                    accumulator=self.accumulator,
+                    rules=self.rules,
+                ),
                 [],
             )
         search, known = self.answers[key]
@@ -293,6 +306,22 @@ class Joint:
         return min(best[-1].values(), key=lambda way: way[0], default=None)
 
 
+def room_for(joint: Joint, room: int, bytes_moved: int) -> int | None:
+    """Return the least room in which no more bytes are moved; None if twice the room is too little."""
+    low, high = room, 2 * room
+
+    def fits(room: int) -> bool:
+        found = joint.solve(room)
+        return found is not None and found[0] <= bytes_moved
+
+    if not fits(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
 def _names(line: str) -> tuple[str, list[str]]:
     made, _, operands = line.partition(":")[2].partition("=")
     words = operands.partition("|")[0].split()
@@ -333,13 +362,15 @@ def main() -> None:
     parser.add_argument("--no-passes", action="store_true")
     parser.add_argument("--plans", action="store_true")
     parser.add_argument("--accumulator", type=int)
+    parser.add_argument("--no-rules", action="store_true", help="search without the rules that make it quick")
     args = parser.parse_args()
     if args.network in (None, "r2plus1d_18") and args.accumulator is None:
         r2plus1d()
     for known in NETWORKS:
         if args.network not in (None, known.name):
             continue
-        joint = Joint(known, args.most, not args.no_passes, args.accumulator)
+        rules = NO_RULES if args.no_rules else ALL_RULES
+        joint = Joint(known, args.most, not args.no_passes, args.accumulator, rules)
         known_there = known.theirs if args.accumulator is None else known.theirs_wide
         if args.accumulator is not None and not known_there:
             continue
@@ -356,6 +387,10 @@ def main() -> None:
                 f"{joint.searches - searches:>5} searches, slowest {joint.slowest:.2f} s",
                 flush=True,
             )
+            if found is not None and found[0] > known_there.get(room, found[0]):
+                enough = room_for(joint, room * KIB, known_there[room])
+                more = "not in twice the room" if enough is None else f"{enough - room * KIB:,} bytes more"
+                print(f"            room for theirs: {more}")
             if args.plans and found is not None:
                 print(*(f"        {step}" for step in found[1]), sep="\n")
 

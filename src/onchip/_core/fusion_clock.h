@@ -22,9 +22,9 @@ class Clock : public onchip::Clock<Progress> {
   public:
     explicit Clock(const Limits& limits) : onchip::Clock<Progress>(limits, {.calls = 32}), groups_(limits.groups) {}
 
-    std::optional<End> check(const Progress& progress, std::size_t bytes) {
+    std::optional<End> check(const Progress& progress, std::size_t bytes, bool seldom = false) {
         if (groups_ && progress.groups > groups_) full();
-        return onchip::Clock<Progress>::check(progress, bytes);
+        return onchip::Clock<Progress>::check(progress, bytes, seldom);
     }
 
   private:

@@ -21,11 +21,16 @@ NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes
                 Limits<nests::Progress> limits;
                 if (stop) limits.stop = [&stop](const nests::Progress&) { return stop(); };
                 nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), limits, looks);
-                return NestSearched{std::move(answer.found), answer.end != End::complete};
+                return NestSearched{std::move(answer.found), answer.end != End::complete, answer.end == End::nodes};
             },
-            [problem, budget, most_shapes] {
-                return problem->best(0, budget, nests::unlimited, {}, most_shapes).shapes <= most_shapes;
-            }};
+            [problem, budget, most_shapes](const std::function<bool()>& stop) -> std::optional<bool> {
+                Limits<nests::Progress> limits;
+                if (stop) limits.stop = [&stop](const nests::Progress&) { return stop(); };
+                const nests::Answer answer = problem->best(0, budget, nests::unlimited, limits, most_shapes);
+                if (answer.shapes > most_shapes) return false;
+                return answer.end == End::complete ? std::optional(true) : std::nullopt;
+            },
+            most_shapes};
 }
 
 fusion::Limits limits_of(Asked& asked, const Wanted& wanted) { return {asked.limits<fusion::Progress>(wanted), 0, 0}; }
@@ -67,7 +72,6 @@ void bind(nb::module_& m) {
         .def("cut_texts", &NestCosts::cut_texts)
         .def("leave_out", &NestCosts::leave_out, nb::arg("texts"))
         .def("deepen", &NestCosts::deepen, nb::arg("looks"))
-        .def("quick", &NestCosts::quick, nb::arg("text"))
         .def(
             "nest",
             [](NestCosts& self, std::uint32_t text, std::uint64_t whole, Bytes room) -> std::optional<nests::Found> {

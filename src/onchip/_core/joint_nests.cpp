@@ -6,8 +6,26 @@ namespace onchip::joint {
 
 bool NestCosts::quick(std::uint32_t text) {
     std::optional<bool>& known = quick_[text];
-    if (!known) known = texts_[text].quick();
-    return *known;
+    if (!known) known = texts_[text].quick(stop_);
+    return known.value_or(false);
+}
+
+// A search whose text may be left out looks at so few shapes before we find that out.
+constexpr std::uint64_t part_first = 8, least_first = 100;
+
+// Most searches end before it takes to find out whether a text is left out: we ask that of the others alone.
+NestSearched NestCosts::search(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit) {
+    const NestText& of = texts_[text];
+    if (!quick_[text].value_or(true)) return {};
+    if (limit < unlimited && stop_ && stop_()) return {std::nullopt, true};  // what it is to beat will do
+    const std::uint64_t first = quick_[text] ? looks_ : std::min(looks_, std::max(of.most_shapes / part_first, least_first));
+    NestSearched answer = of.best(whole, room, limit, first, stop_);
+    if (!answer.spent || first == looks_) return answer;
+    if (!quick(text)) {
+        if (quick_[text]) answer.cut = false;  // left out, but what was found by chance may well be used
+        return answer;
+    }
+    return of.best(whole, room, limit, looks_, stop_);
 }
 
 NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit) {
@@ -16,21 +34,30 @@ NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, 
         if (*known >= limit) return {std::nullopt, stairs.cut};
         return {NestCost{*known, stairs.least_room(room)}, stairs.cut};
     }
-    if (!stairs.below(room, limit)) return {std::nullopt, stairs.cut};
-    if (looks_ > few_looks && !quick(text)) return {};
-    NestSearched answer = texts_[text].best(whole, room, limit, looks_, stop_);
-    stairs.cut = stairs.cut || answer.cut;
-    if (!answer.found) {
-        if (limit >= unlimited && !answer.cut)
-            stairs.learn(room, unlimited, 0);
-        else
-            stairs.learn_bound(room, limit);
-        return {std::nullopt, stairs.cut};
+    // What fits in less room fits here, and has to be beaten.
+    const std::optional<Stairs::Part> known = stairs.fitting(room);
+    const bool fits = known && known->cost < limit;
+    const Bytes below = fits ? known->cost : limit;
+    const bool open = stairs.below(room, below);
+    NestSearched answer;
+    if (open) {
+        answer = search(text, whole, room, below);
+        stairs.cut = stairs.cut || answer.cut;
+        if (answer.found) {
+            const NestCost cost{answer.found->bytes, answer.found->need};
+            stairs.learn(room, cost.crossing, cost.needs, nests_.size());
+            nests_.push_back(*std::move(answer.found));
+            return {cost, stairs.cut};
+        }
     }
-    const NestCost cost{answer.found->bytes, answer.found->need};
-    stairs.learn(room, cost.crossing, cost.needs, nests_.size());
-    nests_.push_back(*std::move(answer.found));
-    return {cost, stairs.cut};
+    if (fits) {
+        stairs.learn(room, known->cost, known->from, known->mark);
+        return {NestCost{known->cost, known->from}, stairs.cut};
+    }
+    if (!quick_[text].value_or(true)) return {};
+    if (open && limit >= unlimited && !answer.cut) stairs.learn(room, unlimited, 0);
+    else if (open) stairs.learn_bound(room, limit);
+    return {std::nullopt, stairs.cut};
 }
 
 const nests::Found* NestCosts::nest(std::uint32_t text, std::uint64_t whole, Bytes room) {

@@ -24,9 +24,10 @@ struct NestAnswer {
     bool cut = false;
 };
 
+// `spent`: it was cut as it had looked at as much as it may.
 struct NestSearched {
     std::optional<nests::Found> found;
-    bool cut = false;
+    bool cut = false, spent = false;
 };
 
 // The search of one text.
@@ -35,8 +36,10 @@ struct NestText {
     // It looks at no more shapes, and tiles of loops along which windows slide, than `looks`.
     std::function<NestSearched(std::uint64_t whole, Bytes room, Bytes limit, std::uint64_t looks,
                                const std::function<bool()>& stop)> best;
-    // Whether its search looks at few enough shapes in the whole budget: what takes too long is left out.
-    std::function<bool()> quick;
+    // Whether its search looks at no more shapes than `most_shapes` in the whole budget: what takes longer is left out.
+    // None: it was stopped.
+    std::function<std::optional<bool>(const std::function<bool()>& stop)> quick;
+    std::uint64_t most_shapes = 0;
 };
 
 struct NestGroup {
@@ -47,9 +50,6 @@ struct NestGroup {
     std::vector<Id> windowed; // tensors over which windows slide: whole, they leave the loops to others
 };
 
-// Searches of so few looks end sooner than it takes to find out which groups are left out: they ask all.
-inline constexpr std::uint64_t few_looks = 1'000;
-
 // What groups cost as nests, by text: what was asked once is known, to every search that shares this.
 class NestCosts {
   public:
@@ -58,8 +58,6 @@ class NestCosts {
         : texts_(std::move(texts)), quick_(texts_.size()), looks_(looks) {}
 
     std::size_t size() const { return texts_.size(); }
-    // False for a text that is left out: it has no nests.
-    bool quick(std::uint32_t text);
     // The least that crosses in `room`, if it is below `limit`.
     NestAnswer best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
     // The nest that costs what `best` says in this room; null if there is none.
@@ -75,6 +73,9 @@ class NestCosts {
     std::size_t bytes() const { return known_.size() * 160 + nests_.size() * 2'000; }
 
   private:
+    // False for a text that is left out: it has no nests.
+    bool quick(std::uint32_t text);
+    NestSearched search(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
     struct Key {
         std::uint32_t text;
         std::uint64_t whole;

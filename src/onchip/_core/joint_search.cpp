@@ -9,11 +9,11 @@ using fusion::Limits;
 
 namespace {
 
-// While it lives, the searches of nests ask a clock.
+// While it lives, the searches of nests ask a clock: seldom, so it looks each time.
 class Watch {
   public:
     Watch(Prices& prices, Clock& clock) : prices_(prices) {
-        prices.watch([&] { return clock.check({prices.groups(), 0}, 0).has_value(); });
+        prices.watch([&] { return clock.check({prices.groups(), 0}, 0, true).has_value(); });
     }
     ~Watch() { prices_.watch({}); }
     Watch(const Watch&) = delete;

@@ -18,6 +18,13 @@ std::optional<Bytes> Stairs::at(Bytes room) const {
     return part ? std::optional(part->cost) : std::nullopt;
 }
 
+std::optional<Stairs::Part> Stairs::fitting(Bytes room) const {
+    std::optional<Part> best;
+    for (const Part& p : parts_)
+        if (p.from <= room && (!best || p.cost < best->cost)) best = p;
+    return best;
+}
+
 Bytes Stairs::least_room(Bytes room) const {
     const Part* part = cheapest(room);
     return part ? part->from : room;

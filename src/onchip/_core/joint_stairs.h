@@ -29,11 +29,15 @@ class Stairs {
     bool below(Bytes room, Bytes limit) const;
     bool cut = false;  // some of it may be too much
 
-  private:
+    // In rooms from `from` to `to`.
     struct Part {
         Bytes from, to, cost;
         std::size_t mark;
     };
+    // What is known to cost least of all that fits in `room`.
+    std::optional<Part> fitting(Bytes room) const;
+
+  private:
     const Part* cheapest(Bytes room) const;
     std::vector<Part> parts_;  // disjoint, where no search was cut off
     std::vector<std::pair<Bytes, Bytes>> bounds_;

@@ -110,7 +110,8 @@ void Framing::narrow() {
         if (ranges_[l].second - ranges_[l].first > ranges_[widest].second - ranges_[widest].first) widest = l;
     const Range all = ranges_[widest];
     const bool many = all.second - all.first > 1;
-    if ((!many || settings_.rules.tiles) && !may_beat(0, 0)) return;
+    if (!many && candidates_.empty()) ++looks_;  // what follows is as quick as a bound
+    else if ((!many || settings_.rules.tiles) && !may_beat(0, 0)) return;
     if (!many) {
         for (const Id l : loops_) frame_.tile[l] = shape_.windows[l]->points()[ranges_[l].first].tile;
         decide(0, false);
@@ -126,8 +127,11 @@ void Framing::narrow() {
 
 // Rings first: they let the fewest bytes cross. `fresh`: the last candidate is decided in another way than bounds took.
 void Framing::decide(std::size_t next, bool fresh) {
-    if (over_() || (fresh && !may_beat(next, 0))) return;
-    if (next == candidates_.size()) {
+    const bool last = next == candidates_.size();
+    if (over_()) return;
+    if (fresh && last) ++looks_;  // likewise
+    else if (fresh && !may_beat(next, 0)) return;
+    if (last) {
         take(next);
         frame_.exact = true;
         Homes homes(group_, settings_, orders_, shape_, &frame_);

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "bits.h"
+#include "nest_rates.h"
 
 namespace onchip::nests {
 
-Homes::Homes(const Group& group, const Settings& settings, Orders& orders, Shape shape, const Frame* frame)
-    : group_(group), settings_(settings), orders_(orders), shape_(std::move(shape)), frame_(frame),
+Homes::Homes(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, const Frame* frame)
+    : group_(group), settings_(settings), orders_(orders), shape_(shape), frame_(frame),
       choices_(nests::choices(group, shape_, settings.kept(), frame)),
       tiles_(group, shape_, settings.room, settings.alignment, settings.rules.tiles) {
     for (const Choice& choice : choices_) {
@@ -45,10 +46,11 @@ bool Homes::in_order(Ranges& ranges) const {
     return std::all_of(ranges.begin(), ranges.end(), [](Range r) { return r.from < r.to; });
 }
 
-const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own, Summing summing) {
+const std::vector<Terms>* Homes::either(Id leaf, Set own, Summing summing) {
     if (!own && summing != Summing::first) return nullptr;
-    const auto [at, fresh] = either_.try_emplace({leaf, own, summing});
-    if (!fresh) return &at->second;
+    for (const Either& known : either_)
+        if (known.leaf == leaf && known.own == own && known.summing == summing) return &known.terms;
+    std::vector<Terms>& found = either_.emplace_back(leaf, own, summing).terms;
     const Id output = group_.of[leaf].back(), buffer = group_.accesses[output].buffer;
     const auto as_sums = [&](Term term) { return Term{group_.as_sums(buffer, term.bytes), term.loops}; };
     Set pass = 0;  // axes that loops of least tile cut around the leaf
@@ -56,7 +58,7 @@ const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own, Summing su
         for (const Id c : shape_.passes[static_cast<Id>(shape_.pass[leaf])].classes)
             pass |= one(static_cast<Id>(group_.classes[c].axis[leaf]));
     for (const Order& order : orders_.of(leaf, own, summing)) {
-        std::vector<Term> terms;
+        Terms terms;
         std::size_t i = 0;
         each_bit(own, 0, [&](Id u) {
             const Id use = group_.of[leaf][u];
@@ -70,10 +72,10 @@ const std::vector<std::vector<Term>>* Homes::either(Id leaf, Set own, Summing su
                 tiles_.add(terms, as_sums(term));
             if (group_.carries(buffer)) tiles_.add(terms, {group_.as_carried(buffer, term.bytes), term.loops});
         }
-        at->second.push_back(std::move(terms));
+        found.push_back(std::move(terms));
     }
-    if (at->second.empty()) at->second.push_back({{unlimited, 0}});  // no slice along a sum leaves less of anything
-    return &at->second;
+    if (found.empty()) found.emplace_back().push_back({unlimited, 0});  // no slice along a sum leaves less of anything
+    return &found;
 }
 
 // Of several options the least of each: the deepest holds least, at every leaf, unless the choice says what does.
@@ -83,7 +85,7 @@ const Option& Homes::option(std::size_t choice, const Ranges& ranges) const {
 }
 
 Homes::Inside Homes::inside(const Ranges& ranges) const {
-    Inside found{std::vector<Set>(group_.size()), std::vector<Summing>(group_.size(), Summing::none)};
+    Inside found{{}, {}};
     for (std::size_t c = 0; c < choices_.size(); ++c) {
         const Option& option = this->option(c, ranges);
         Set seen = 0;
@@ -111,9 +113,9 @@ std::vector<Load> Homes::loads(const Ranges& ranges) {
 }
 
 // Of several options no more than the least: all charge the buffer for the loops that each of them charges.
-void Homes::relax(std::vector<Term>& terms, const Choice& choice, Range range) const {
+void Homes::relax(Terms& terms, const Choice& choice, Range range) const {
     if (!range.open()) {
-        terms.insert(terms.end(), choice.options[range.from].cross.begin(), choice.options[range.from].cross.end());
+        for (const Term& term : choice.options[range.from].cross) Tiles::merge(terms, term);
         return;
     }
     unsigned loops = ~0u;
@@ -125,18 +127,13 @@ void Homes::relax(std::vector<Term>& terms, const Choice& choice, Range range) c
                 least = std::min(least, term.bytes);
             }
     for (const Term& term : choice.options[range.from].cross)
-        terms.push_back(term.bytes < 0 ? Term{term.bytes, 0} : Term{least, loops});
+        Tiles::merge(terms, term.bytes < 0 ? Term{term.bytes, 0} : Term{least, loops});
 }
 
-std::vector<Term> Homes::cross(const Ranges& ranges) const {
-    std::vector<Term> found, merged;
+Terms Homes::cross(const Ranges& ranges) const {
+    Terms found;
     for (std::size_t c = 0; c < choices_.size(); ++c) relax(found, choices_[c], ranges[c]);
-    for (const Term& term : found) {
-        const auto at = std::find_if(merged.begin(), merged.end(), [&](const Term& m) { return m.loops == term.loops; });
-        if (at == merged.end()) merged.push_back(term);
-        else at->bytes = plus(at->bytes, term.bytes);
-    }
-    return merged;
+    return found;
 }
 
 bool Homes::possible() { return !homeless_ && tiles_.fits(loads(all_), tiles_.last()); }
@@ -174,8 +171,34 @@ void Homes::weigh_nothing(Set buffers) {
     }
 }
 
+// True if homes that fit around some leaf let too much cross, whatever the tiles: of the largest tiles what crosses, of
+// the least what is held.
+bool Homes::too_dear(const Ranges& ranges, Bytes limit) const {
+    thread_local Rates rates;
+    thread_local std::vector<Bytes> crossing, held;
+    rates.clear(group_.size());
+    const At largest = tiles_.first(), least = tiles_.last();
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+        const auto [from, to] = ranges[c];
+        crossing.clear();
+        held.assign((to - from) * group_.size(), 0);
+        for (std::size_t i = from; i < to; ++i) {
+            const Option& option = choices_[c].options[i];
+            crossing.push_back(tiles_.bytes(option.cross, largest));
+            for (const Held& at : option.held) {
+                Bytes& sum = held[(i - from) * group_.size() + at.leaf];
+                sum = plus(sum, tiles_.held(at.term, least));
+            }
+        }
+        rates.add(crossing, held);
+        if (rates.crossing() >= limit) return true;
+    }
+    return rates.least(settings_.room, limit) >= limit;
+}
+
 bool Homes::may_beat(const Best& best) {
     tighten();
+    if (too_dear(all_, best.bytes)) return false;
     return tiles_.best(cross(all_), loads(all_), best.bytes).has_value();
 }
 
@@ -208,7 +231,7 @@ void Homes::node(Best& best, const Ranges& ranges, Watched& watched) {
         ++watched.looks;
         watched.ended = watched.ended || watched.over();
     }
-    if (watched.ended) return;
+    if (watched.ended || too_dear(ranges, best.bytes)) return;
     const auto relaxed = tiles_.best(cross(ranges), loads(ranges), best.bytes);
     if (!relaxed) return;
     if (std::none_of(ranges.begin(), ranges.end(), [](Range r) { return r.open(); })) {
@@ -242,7 +265,7 @@ std::optional<std::size_t> Homes::round(Best& best, const Ranges& ranges, const 
     const bool fits = tiles_.fits(loads(chosen), relaxed.at);
     std::optional<std::size_t> worst;
     for (const auto& [gain, c] : open) {
-        std::vector<Term> lower;
+        Terms lower;
         relax(lower, choices_[c], ranges[c]);
         for (std::size_t i = ranges[c].from; fits && i + 1 < ranges[c].to && gain < 0; ++i) {
             if (cost(c, i) >= cost(c, chosen[c].from)) continue;
@@ -289,7 +312,7 @@ void Homes::keep(Best& best, Ranges ranges, const At& at) {
                 if (under == choices_[c].buffer) under.reset();
     }
     const Inside inside = this->inside(ranges);
-    const std::vector<Set>& own = inside.own;
+    const std::array<Set, most>& own = inside.own;
     const std::vector<Load> held = loads(ranges);
     for (Id o = 0; o < group_.size(); ++o) {
         std::size_t which = 0;

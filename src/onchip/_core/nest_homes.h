@@ -1,8 +1,9 @@
 // The homes and tiles of one shape of a nest: a branch and bound over the homes of its buffers.
 #pragma once
+#include <array>
 #include <functional>
+#include <list>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "nest_orders.h"
@@ -58,7 +59,7 @@ inline constexpr std::uint64_t nodes_a_look = 64;
 class Homes {
   public:
     // `frame`: where windows slide along loops of the shape.
-    Homes(const Group& group, const Settings& settings, Orders& orders, Shape shape, const Frame* frame);
+    Homes(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, const Frame* frame);
 
     // True if the shape can hold what has one home only, with its least tiles.
     bool possible();
@@ -80,33 +81,40 @@ class Homes {
     void find_alike();
     bool in_order(Ranges& ranges) const;
     void tighten();
+    bool too_dear(const Ranges& ranges, Bytes limit) const;
     void node(Best& best, const Ranges& ranges, Watched& watched);
     void every(Best& best, Ranges& ranges, std::size_t buffer);
     std::optional<std::size_t> round(Best& best, const Ranges& ranges, const Tiles::Found& relaxed);
     void keep(Best& best, Ranges ranges, const At& at);
-    std::vector<Term> cross(const Ranges& ranges) const;
-    void relax(std::vector<Term>& terms, const Choice& choice, Range range) const;
+    Terms cross(const Ranges& ranges) const;
+    void relax(Terms& terms, const Choice& choice, Range range) const;
     std::vector<Load> loads(const Ranges& ranges);
     const Option& option(std::size_t choice, const Ranges& ranges) const;
     // What lies among the slices of every operator, of the options that loads take.
     struct Inside {
-        std::vector<Set> own;
-        std::vector<Summing> summing;
+        std::array<Set, most> own;
+        std::array<Summing, most> summing;
     };
     Inside inside(const Ranges& ranges) const;
-    const std::vector<std::vector<Term>>* either(Id leaf, Set own, Summing summing);
+    const std::vector<Terms>* either(Id leaf, Set own, Summing summing);
 
     const Group& group_;
     const Settings& settings_;
     Orders& orders_;
-    const Shape shape_;
+    const Shape& shape_;
     const Frame* frame_;
     std::vector<Choice> choices_;
     Ranges all_;
     std::vector<std::pair<std::size_t, std::size_t>> alike_;  // choices that differ in name alone
     Tiles tiles_;
     // By leaf and its private uses: what its orders of slices hold.
-    std::map<std::tuple<Id, Set, Summing>, std::vector<std::vector<Term>>> either_;
+    struct Either {
+        Id leaf;
+        Set own;
+        Summing summing;
+        std::vector<Terms> terms{};
+    };
+    std::list<Either> either_;
     bool homeless_ = false;  // something has no home in this shape
     bool lenient_ = false;  // sums are no wider than elements
 };

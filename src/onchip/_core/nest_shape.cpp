@@ -123,7 +123,7 @@ class Builder {
         }
         for (Id o = 0; o < group_.size(); ++o)
             if (shape_.depth[o] >= body && (ring || (shape_.item(o, body) >= first && shape_.item(o, body) <= last)))
-                option.held.push_back({o, term});
+                option.held.push_back({term, o});
     }
     void hold_in_pass(Option& option, std::span<const Id> uses, Id in, Id level, bool wide = false) const {
         const Pass& pass = shape_.passes[in];
@@ -138,7 +138,7 @@ class Builder {
             }
         }
         for (Id o = 0; o < group_.size(); ++o)
-            if (has(pass.members, o) && o >= first && o <= last) option.held.push_back({o, term});
+            if (has(pass.members, o) && o >= first && o <= last) option.held.push_back({term, o});
     }
     Term crossing(Bytes bytes, std::span<const Id> uses, Id body, bool ring = false) const {
         Term term{bytes, 0};
@@ -175,12 +175,12 @@ class Builder {
         const Pass* pass = loop > depth ? &shape_.passes[static_cast<Id>(shape_.pass[maker])] : nullptr;
         const Id level = loop > depth ? static_cast<Id>(loop) - depth : 0;
         const Term tiled = tile(group_, shape_, {&use, 1}, spine, pass, level, frame_);
-        std::vector<Term> terms;
+        Few<Term, few_terms> terms;
         if (group_.widens(buffer) && !wide) terms.push_back({group_.as_sums(buffer, tiled.bytes), tiled.loops});
         if (group_.carries(buffer)) terms.push_back({group_.as_carried(buffer, tiled.bytes), tiled.loops});
         for (Id o = 0; o < group_.size(); ++o)
             if (loop < depth ? shape_.depth[o] > loop : shape_.pass[o] == shape_.pass[maker])
-                for (const Term& term : terms) option.held.push_back({o, term, true});
+                for (const Term& term : terms) option.held.push_back({term, o, true});
     }
     bool exact() const { return !frame_ || frame_->exact; }
 
@@ -263,7 +263,7 @@ class Builder {
         const Id output = group_.operators[reader].writes.buffer;
         const bool whole = in_whole_place(group_, shape_, kept_, output), gone = whole || in_ring(reader);
         const auto lie_under = [&](Option& made) {
-            std::erase_if(made.held, [&](const Held& at) { return (gone || at.leaf == reader) && !at.sums; });
+            made.held.erase_if([&](const Held& at) { return (gone || at.leaf == reader) && !at.sums; });
         };
         Option& last = choice.options.back();
         if (whole && wider && exact()) {  // its place is further out, and its sums lie beside it

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "few.h"
 #include "nest_orders.h"
 #include "nest_windows.h"
 
@@ -64,17 +65,23 @@ struct Home {
 };
 
 struct Held {
-    Id leaf = 0;
     Term term;
+    Id leaf = 0;
     bool sums = false;  // accumulators beside a buffer
 };
+
+// As many as most buffers, or leaves, have.
+inline constexpr std::size_t few_terms = 4, few_leaves = 8;
+
+// Terms of one sum. As many as there are sets of loops, where equal ones become one.
+using Terms = Few<Term, std::size_t{1} << deepest>;
 
 // A home of a buffer: `own` are the uses (accesses) whose buffer lies among the operator's slices.
 struct Option {
     Home home;
-    std::vector<Term> cross;
-    std::vector<Held> held;
-    std::vector<Id> own;
+    Few<Term, few_terms> cross;
+    Few<Held, few_leaves> held;
+    Few<Id, few_terms> own;
     Summing summing = Summing::none;  // of the maker's slices
     bool apart = false;               // not in the place of the output that might lie over it
 };

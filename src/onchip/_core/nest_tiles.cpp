@@ -10,14 +10,18 @@ Tiles::Tiles(const Group& group, const Shape& shape, Bytes room, Bytes alignment
     for (std::size_t l = 0; l < loops_; ++l) points_[l] = shape.slides(l) ? &once : &shape.points(group, l);
 }
 
-void Tiles::add(std::vector<Term>& terms, Term term) const {
-    if (alignment_ == 1)
-        for (Term& known : terms)
-            if (known.loops == term.loops) {
-                known.bytes = plus(known.bytes, term.bytes);
-                return;
-            }
+void Tiles::merge(Terms& terms, Term term) {
+    for (Term& known : terms)
+        if (known.loops == term.loops) {
+            known.bytes = plus(known.bytes, term.bytes);
+            return;
+        }
     terms.push_back(term);
+}
+
+void Tiles::add(Terms& terms, Term term) const {
+    if (alignment_ == 1) merge(terms, term);
+    else terms.push_back(term);
 }
 
 At Tiles::last() const {
@@ -35,7 +39,7 @@ Tiles::Powers Tiles::powers(const At& at, std::int64_t Point::*of) const {
     return products;
 }
 
-Bytes Tiles::sum(const std::vector<Term>& terms, const Powers& tiles) const {
+Bytes Tiles::sum(std::span<const Term> terms, const Powers& tiles) const {
     Bytes all = 0;
     for (const Term& term : terms) {
         const Bytes exact = times(term.bytes, tiles[term.loops]);
@@ -44,11 +48,18 @@ Bytes Tiles::sum(const std::vector<Term>& terms, const Powers& tiles) const {
     return all;
 }
 
-Bytes Tiles::bytes(const std::vector<Term>& cross, const At& at) const {
+Bytes Tiles::bytes(std::span<const Term> cross, const At& at) const {
     const Powers turns = powers(at, &Point::turns);
     Bytes all = 0;
     for (const Term& term : cross) all = plus(all, term.bytes < 0 ? term.bytes : times(term.bytes, turns[term.loops]));
     return all;
+}
+
+Bytes Tiles::held(const Term& term, const At& at) const {
+    Bytes exact = term.bytes;
+    for (std::size_t l = 0; l < loops_; ++l)
+        if (has(term.loops, l)) exact = times(exact, (*points_[l])[at[l]].tile);
+    return alignment_ == 1 ? exact : (exact + alignment_ - 1) / alignment_ * alignment_;
 }
 
 Bytes Tiles::held(const Load& load, const At& at, std::size_t* which) const {
@@ -70,7 +81,7 @@ bool Tiles::fits(const std::vector<Load>& loads, const At& at) const {
         const Bytes all = sum(load.all, tiles);
         if (all > room_) return false;
         if (!load.either || load.either->empty()) continue;
-        const bool any = std::any_of(load.either->begin(), load.either->end(), [&](const std::vector<Term>& terms) {
+        const bool any = std::any_of(load.either->begin(), load.either->end(), [&](std::span<const Term> terms) {
             return plus(all, sum(terms, tiles)) <= room_;
         });
         if (!any) return false;
@@ -78,8 +89,8 @@ bool Tiles::fits(const std::vector<Load>& loads, const At& at) const {
     return true;
 }
 
-std::optional<Tiles::Found> Tiles::best(const std::vector<Term>& cross, const std::vector<Load>& loads, Bytes limit) {
-    cross_ = &cross;
+std::optional<Tiles::Found> Tiles::best(std::span<const Term> cross, const std::vector<Load>& loads, Bytes limit) {
+    cross_ = cross;
     loads_ = &loads;
     limit_ = limit;
     found_.reset();
@@ -113,11 +124,11 @@ void Tiles::search(At low, At high) {
             if (from != low[l]) again = true;
             low[l] = from;
             at = low;
-            if (bytes(*cross_, at) >= limit_) return;
+            if (bytes(cross_, at) >= limit_) return;
             to = high[l];  // the last below the limit beside the fewest other turns
             while (from < to) {
                 at[l] = (from + to + 1) / 2;
-                if (bytes(*cross_, at) < limit_) from = at[l];
+                if (bytes(cross_, at) < limit_) from = at[l];
                 else to = at[l] - 1;
             }
             if (from != high[l]) again = true;
@@ -126,7 +137,7 @@ void Tiles::search(At low, At high) {
         }
     }
     if (fits(*loads_, low)) {
-        limit_ = bytes(*cross_, low);
+        limit_ = bytes(cross_, low);
         found_ = Found{limit_, low};
         return;
     }
@@ -138,12 +149,12 @@ void Tiles::search(At low, At high) {
     first_high[widest] = middle;
     second_low[widest] = middle + 1;
     if (fits(*loads_, first_high)) search(low, first_high);
-    if (bytes(*cross_, second_low) < limit_) search(second_low, high);
+    if (bytes(cross_, second_low) < limit_) search(second_low, high);
 }
 
 void Tiles::every(At at, std::size_t loop) {
     if (loop >= std::min(loops_, deepest)) {
-        const Bytes all = bytes(*cross_, at);
+        const Bytes all = bytes(cross_, at);
         if (all >= limit_ || !fits(*loads_, at)) return;
         limit_ = all;
         found_ = Found{all, at};

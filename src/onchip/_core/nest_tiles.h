@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "nest_shape.h"
@@ -10,8 +11,8 @@ namespace onchip::nests {
 
 // What a leaf holds: a sum of terms, and the least of several further sums (orders of its slices).
 struct Load {
-    std::vector<Term> all;
-    const std::vector<std::vector<Term>>* either = nullptr;
+    Terms all;
+    const std::vector<Terms>* either = nullptr;
 };
 
 // By loop of the spine: a place among the points of its class.
@@ -23,17 +24,19 @@ class Tiles {
     // `monotone`: bytes rise with turns, loads with tiles, so a box of points is judged by two of them.
     Tiles(const Group& group, const Shape& shape, Bytes room, Bytes alignment, bool monotone);
 
+    static void merge(Terms& terms, Term term);
     // Adds up terms; equal ones become one where that is exact.
-    void add(std::vector<Term>& terms, Term term) const;
+    void add(Terms& terms, Term term) const;
 
     // The points at which the terms of `cross` are fewest bytes and every load fits; none below `limit`.
     struct Found {
         Bytes bytes;
         At at;
     };
-    std::optional<Found> best(const std::vector<Term>& cross, const std::vector<Load>& loads, Bytes limit);
+    std::optional<Found> best(std::span<const Term> cross, const std::vector<Load>& loads, Bytes limit);
 
-    Bytes bytes(const std::vector<Term>& cross, const At& at) const;
+    Bytes bytes(std::span<const Term> cross, const At& at) const;
+    Bytes held(const Term& term, const At& at) const;
     Bytes held(const Load& load, const At& at, std::size_t* which = nullptr) const;
     bool fits(const std::vector<Load>& loads, const At& at) const;
     At first() const { return {}; }  // the largest tiles
@@ -43,7 +46,7 @@ class Tiles {
     using Powers = std::array<Bytes, 1u << deepest>;
 
     Powers powers(const At& at, std::int64_t Point::*of) const;
-    Bytes sum(const std::vector<Term>& terms, const Powers& tiles) const;
+    Bytes sum(std::span<const Term> terms, const Powers& tiles) const;
     void search(At low, At high);
     void every(At at, std::size_t loop);
 
@@ -52,7 +55,7 @@ class Tiles {
     Bytes room_, alignment_;
     bool monotone_;
     // of the search that is on
-    const std::vector<Term>* cross_ = nullptr;
+    std::span<const Term> cross_;
     const std::vector<Load>* loads_ = nullptr;
     Bytes limit_ = 0;
     std::optional<Found> found_;

@@ -257,7 +257,8 @@ class _Refinement:
         found, low = [], 1
         for side, seen in reversed(sides):
             if side.size > 1:
-                found.append(replace(_side(side, low, reach), seen=seen))
+                own = _side(side, low, reach)
+                found.append(own if seen is None else replace(own, seen=seen))
                 low *= side.size
         self.uses.append((at, key, found[::-1]))
         self.parts.setdefault(key, []).extend(s for s in found if not s.exact and s.count * s.low < s.high)
@@ -285,6 +286,8 @@ class _Refinement:
                 cuts = self.cuts[at, side.axis]
                 for cut in sorted(cuts):
                     self.bound(key, side.low * cut)
+                if not self.bounds[key]:
+                    continue
                 for b in sorted(self.bounds[key]):
                     if side.low < b < side.high and b % side.low == 0 and side.high % b == 0:
                         cut = b // side.low
@@ -325,7 +328,11 @@ class _Refinement:
             windows: list[Side | None] = []
             seen: list[tuple[int, int] | None] = []
             for low, high in spans:
-                side = next((s for s in sides if s.low <= low and high <= s.high), None)
+                side = None
+                for own in sides:
+                    if own.low <= low and high <= own.high:
+                        side = own
+                        break
                 size = high // low
                 begin, some, axis, window = 0, size, ALL, None
                 seen.append(None if side is None else side.seen)
@@ -345,7 +352,7 @@ class _Refinement:
             if key in makers:
                 first, parts = [0] * len(whole), list(whole)
             windows = [
-                w and replace(w, size=n, before=w.before + begin * w.per)
+                w and (replace(w, size=n, before=w.before + begin * w.per) if begin or w.size != n else w)
                 for w, n, begin in zip(windows, parts, first, strict=True)
             ]
             shown = tuple(s and (s[0] - begin, s[1]) for s, begin in zip(seen, first, strict=True))
@@ -404,7 +411,7 @@ def _named_apart(buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
             number += 1
             name = f"{buffer.name}#{number}"
         seen.add(name)
-        found.append(replace(buffer, name=name))
+        found.append(buffer if name == buffer.name else replace(buffer, name=name))
     return tuple(found)
 
 

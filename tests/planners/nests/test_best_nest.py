@@ -172,6 +172,18 @@ def test_no_nest_of_larger_families_is_better(seed: int) -> None:
     agree(case, spine, stairs, NestRules())
 
 
+@pytest.mark.thorough
+def test_sums_that_take_all_of_the_room_leave_none_for_operands() -> None:
+    """4 x 2 sums of 4 bytes take 32 bytes: b comes three times, not four, only with 3 bytes more."""
+    group = group_of("m=4 y=6 f=24", ["p: c(m,y) = b(m,f) W(f,y)"])
+    case = NestCase(group, frozenset(named(group, "c")), frozenset(), 1, 4)
+    stairs = staircase(case, 1, 20_000)
+    assert stairs is not None
+    agree(case, 1, stairs, NestRules())
+    three_times = 24 + 3 * 96 + 144
+    assert min(need for need, moved in stairs.items() if moved <= three_times) == 35
+
+
 RULES = ("tiles", "inner", "outer", "exchange", "slices", "bounds")
 
 

@@ -14,6 +14,7 @@ from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.operators import Reach
 from onchip.network.reaches import reach_for
 from onchip.planners.fusion import FusionProblem
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests import group_key
 
 __all__ = ["LARGEST", "SMALL", "Found", "NestCandidate", "candidates", "closed", "joined"]
@@ -44,15 +45,19 @@ class NestCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All candidates, and for every text the axes of one group that has it, and its leaving buffers."""
+    """All candidates, and for every text the axes of one group that has it, and its leaving buffers.
+
+    `complete` is false if time was up: there are more.
+    """
 
     candidates: tuple[NestCandidate, ...] = ()
     texts: tuple[tuple[GroupAxes, tuple[int, ...]], ...] = ()
+    complete: bool = True
 
 
-def candidates(problem: FusionProblem, largest: int = LARGEST) -> Found:
+def candidates(problem: FusionProblem, largest: int = LARGEST, limits: Limits = NO_LIMITS) -> Found:
     """Return the groups of at most `largest` neighbouring operators of the network's order: any up to
-    `SMALL`, of more those that are `closed`."""
+    `SMALL`, of more those that are `closed`. Some of them if a limit is reached."""
     network = problem.network
     drafts: dict[object, _Draft | None] = {}
     texts: dict[str, int] = {}
@@ -60,6 +65,8 @@ def candidates(problem: FusionProblem, largest: int = LARGEST) -> Found:
     groups: list[tuple[GroupAxes, tuple[int, ...]]] = []
     kinds = _Kinds(network)
     for operators in _intervals(network, largest, kinds):
+        if limits.over():
+            return Found(tuple(found), tuple(groups), complete=False)
         members = mask(operators)
         if len(operators) > SMALL and not closed(problem, operators):
             continue

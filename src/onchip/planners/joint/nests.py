@@ -11,7 +11,7 @@ from onchip.network import bits
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.candidates import Found, NestCandidate, candidates
-from onchip.planners.limits import NO_LIMITS
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests import NestSearch, widened
 from onchip.plans import Group
 from onchip.plans.nest import Leaf, Loop, Nest
@@ -89,7 +89,7 @@ class Nests:
     """The groups that may run as nests, with one search for all of a text: what was asked once is known."""
 
     def __init__(self, problem: FusionProblem, found: Found = NONE, looks: int = FIRST_LOOKS) -> None:
-        self.problem, self.candidates = problem, found.candidates
+        self.problem, self.candidates, self.complete = problem, found.candidates, found.complete
         self.by_members = {nest.members: nest for nest in found.candidates}
         self._axes = [axes for axes, _ in found.texts]
         self._searches = [search_of(problem, axes, leaving) for axes, leaving in found.texts]
@@ -206,12 +206,12 @@ class Nests:
         return replace(way, crossing=law.crossing, weight_bytes=law.weights, scratch_bytes=law.layout.extent)
 
 
-def nests_of(problem: FusionProblem, looks: int = FIRST_LOOKS) -> Nests:
+def nests_of(problem: FusionProblem, looks: int = FIRST_LOOKS, limits: Limits = NO_LIMITS) -> Nests:
     """Return the nests of all candidates; those whose search would take too long are found out when asked.
 
-    `looks`: the most of any search, at first.
+    `looks`: the most of any search, at first. Some of the candidates, not `complete`, if a limit is reached.
     """
-    return Nests(problem, candidates(problem), looks)
+    return Nests(problem, candidates(problem, limits=limits), looks)
 
 
 def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:

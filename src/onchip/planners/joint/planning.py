@@ -11,6 +11,7 @@ from onchip.base.errors import Infeasible, NegativeAnswer
 from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits
+from onchip.network.reaches import reach_for
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.boxes import settled
 from onchip.planners.fusion.cost import least_scratch, misfit
@@ -25,7 +26,7 @@ from onchip.planners.joint.nests import MOST_LOOKS, Nests, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import moved_bytes, program
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
-from onchip.planners.limits import Limits
+from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
 from onchip.plans import Plan
@@ -129,17 +130,21 @@ class _Run:
         search, found = plain, None
         least = least_bytes(self.problem)
         nests = None
-        if self.options.nests and (best is None or best.dram_bytes > least):
-            nests = nests_of(self.problem)
+        if self.worth_it(best, least) and self.unbanded():
+            nests = self.nests(best)
         if not plain.misfits and not self.only_with_nests(best, plain, nests):
             quick = self.options.nests and plain.all_groups  # the search with nests goes on from it
             until = self.limits.until(PLAIN if self.options.nests else SEARCHED)
             best, search, found = self.better(best, plain, over, until, quick=quick)
-        if nests is not None and (best is None or best.dram_bytes > least):
+        if found is not None and self.worth_it(best, least) and self.limits.until(SEARCHED).over():
+            found = unbounded(found)  # its bound is of plans without nests alone
+        elif self.worth_it(best, least):
+            nests = nests or self.nests(best)
             search = JointSearch(self.problem, over, nests=nests, limits=self.limits, fuser=plain.fuser)
             if search.misfits:
                 raise self.infeasible(search, over)
             best, search, found = self.with_nests(best, search, over)
+            found = found if nests.complete else unbounded(found)
         assert found is not None
         if best is None:
             if found.dram_bytes is None and found.complete:
@@ -150,7 +155,8 @@ class _Run:
             )
         priced = all(not op.thinned or self.settled(op) for op in self.problem.operators)
         bound, banded = found.lower_bound_bytes, 0
-        if priced and not search.all_groups and best.dram_bytes > least:
+        all_nests = not self.options.nests or (nests is not None and nests.complete)
+        if priced and all_nests and not search.all_groups and best.dram_bytes > least:
             banded, bound = bound_by_size(self.problem, over, nests, self.limits.until(BOUNDED)) or (0, 0)
             if bound >= best.dram_bytes:  # the plan has larger groups than those
                 banded, bound = 0, 0
@@ -180,6 +186,23 @@ class _Run:
             return False
         return plain.is_large(best.dram_bytes, self.limits.until(PLAIN))
 
+    def worth_it(self, best: Incumbent | None, least: int) -> bool:
+        """Return whether nests may move less than the best program: not if that moves the `least` bytes."""
+        return self.options.nests and (best is None or best.dram_bytes > least)
+
+    def nests(self, best: Incumbent | None) -> Nests:
+        """Return the nests to choose from; without a program so far all of them, however long that takes."""
+        return nests_of(self.problem, limits=NO_LIMITS if best is None else self.limits.until(SEARCHED))
+
+    def unbanded(self) -> bool:
+        """Return whether an operator that may run in a nest has no bands: fusion and placement alone are weak
+        then, and the search without nests, too."""
+        network = self.network
+        return any(
+            op.access is None and reach_for(network, network.operators[op.id]) is not None
+            for op in self.problem.operators
+        )
+
     def better(
         self,
         best: Incumbent | None,
@@ -188,11 +211,17 @@ class _Run:
         limits: Limits,
         *,
         quick: bool = False,
+        after_quick: bool = False,
     ) -> tuple[Incumbent | None, JointSearch, Found]:
-        """Return the best program after a search, with the search and what it found."""
+        """Return the best program after a search, with the search and what it found.
+
+        After a quick one groups of few operators need not come first.
+        """
         below = None if best is None else best.dram_bytes
         if quick:
             found = search.best(below, limits=limits, widths=QUICK_WIDTHS)
+        elif after_quick and search.all_groups and not search.large:
+            found = search.best(below, limits=limits)
         else:
             search, found = best_by_size(self.problem, over, search, below, limits, search.nests)
         if found.dram_bytes is not None:
@@ -225,7 +254,7 @@ class _Run:
         costs.deepen(MOST_LOOKS)
         for last in (False, True):
             search.forget_nests()
-            best, again, deeper = self.better(best, search, over, limits.patient(PATIENCE))
+            best, again, deeper = self.better(best, search, over, limits.patient(PATIENCE), after_quick=True)
             if deeper.dram_bytes is not None:
                 search, found = again, deeper
             cut = costs.cut_texts()
@@ -347,6 +376,11 @@ class _Run:
             "seed": self.limits.seed,
             **{key: moved for key, moved in alone.items() if moved is not None},
         }
+
+
+def unbounded(found: Found) -> Found:
+    """Return what was found, without a claim about what was not looked at."""
+    return replace(found, lower_bound_bytes=0, complete=False)
 
 
 def _bytes(made: Incumbent | None) -> int | None:
