@@ -16,6 +16,7 @@ from onchip.check.as_nests.letters import Letters
 from onchip.check.as_nests.passes import Over, Passes
 from onchip.check.as_nests.unsaid import no_nest
 from onchip.check.bands import bands_of
+from onchip.check.nest_windows import MOST_WALKED
 from onchip.check.tiles import Banded
 from onchip.network.maps import Maps
 from onchip.plans import Group, Leaf, Loop, Nest, Tiling
@@ -36,6 +37,8 @@ def bands_as_nest(
 
     Those `held` are there with all their channels, though the tiling streams them. Raises `NoNest`.
     """
+    if banded.bands.count * len(banded.bands.tensors) > MOST_WALKED:
+        no_nest("law", f"nest-windows: {banded.bands.count:,} turns are too many")
     streamed = {t for t, one in zip(banded.bands.tensors, banded.bands.streamed, strict=True) if one}
     if held:
         rows = {t: m.rows for t, m in banded.maps.items()}

@@ -20,6 +20,9 @@ from onchip.plans import Blocks, Boxes, Group, Nest, Tiling
 
 __all__ = ["AsNest", "as_nest"]
 
+MOST_TRIED = 200
+"""The most tensors that are held for a trial, so that a group of any size has an answer soon."""
+
 
 @dataclass(frozen=True, slots=True)
 class AsNest:
@@ -73,7 +76,9 @@ class _Conversion:
     def best(self) -> AsNest | Unsaid:
         held: tuple[int, ...] = ()
         best, candidates = self.attempt(held)
-        while candidates and not self.as_good(best):
+        left = MOST_TRIED
+        while candidates and not self.as_good(best) and left > 0:
+            left -= len(candidates)
             tried = [((*held, t), *self.attempt((*held, t))) for t in candidates]
             better = [one for one in tried if isinstance(one[1], AsNest) and self.less(one[1], best)]
             if better:

@@ -22,6 +22,9 @@ __all__ = ["AsNests", "Compared", "Form", "in_nests", "plan_as_nests"]
 
 Form = Literal["bands", "blocks", "boxes"]
 
+KEPT = "as nests"
+"""The key of the answer in `Plan.kept`."""
+
 FORMS: dict[type, Form] = {Tiling: "bands", Blocks: "blocks", Boxes: "boxes"}
 
 
@@ -69,6 +72,14 @@ def plan_as_nests(plan: Plan) -> AsNests | None:
     """
     if not any(type(group.tiling) in FORMS for group in plan.groups):
         return None
+    if KEPT not in plan.kept:
+        plan.kept[KEPT] = _as_nests(plan)
+    found = plan.kept[KEPT]
+    assert isinstance(found, AsNests)
+    return found
+
+
+def _as_nests(plan: Plan) -> AsNests:
     rooms = dict[str, int]()
     units = dict[str, Unit]()
 
