@@ -14,8 +14,9 @@ from onchip.check.as_nests import DIFFERENCES, REASONS, AsNests, Compared, in_ne
 from onchip.check.as_nests.cutting import exactly, up_to
 from onchip.check.as_nests.unsaid import NoNest
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Boxes, Leaf, Loop, Nest, Plan, Tiling
+from onchip.plans import Boxes, Leaf, Loop, Nest, Plan
 from oracles.boxes import random_operator, turned
+from sliced_plan import sliced_plan
 
 MORE_SCRATCH = {
     "held", "at-once", "rows", "shift", "apart", "constants", "sums", "addresses", "padding"
@@ -145,37 +146,18 @@ def test_a_plan_without_tiles_has_nothing_to_say() -> None:
     assert plan_as_nests(in_nests(plan, found)) is None
 
 
-def three(budget: int) -> AsNests:
-    """x is summed into a, which is made into y: in slices of two of eight channels of x, with a bias."""
-    from onchip.check import certify
-    from onchip.machines.chip import Chip
-    from onchip.network import Geometry
-    from onchip.plans import Group, Run, Scratch
-
-    geometry = Geometry("conv", (1, 8, 4, 4), (1, 2, 4, 4), (1, 1))
-    network = Network.build(
-        "sums", [("x", 128, "input"), ("y", 32, "activation")],
-        [OperatorSpec("f", "Conv", ["x"], ["y"], 24, 0, geometry)], ["y"],
-        shapes={"x": (1, 8, 4, 4), "y": (1, 2, 4, 4)},
-    )  # fmt: skip
-    tiling = Tiling(1, ("x",), 1)
-    group = Group("g", ("f",), 17, 4, (("f", 4),), (), tiling)
-    plan = certify(
-        network, Chip("c", 1), budget, (Scratch("g", 0), Run("g", (("x", 128), ("y", 32)))),
-        status="feasible", lower_bound_bytes=0, seconds=0, groups=[group],
-    )  # fmt: skip
-    found = plan_as_nests(plan)
+def sliced(budget: int) -> AsNests:
+    found = plan_as_nests(sliced_plan(budget))
     assert found is not None
     return found
 
 
 def test_a_bias_of_what_sums_over_slices_is_there_whole() -> None:
-    """A row of one channel of x (4), of y (8), and the weights of one output channel (1 + 4): the biases of
-    both channels are 4 bytes more."""
-    tight = three(17)
+    """The biases of both channels of y, not of one: 4 bytes more."""
+    tight = sliced(17)
     [group] = tight.groups
     assert (group.scratch_bytes, group.nest_scratch_bytes) == (17, 21)
     assert group.dram_bytes == group.nest_dram_bytes == 128 + 32 + 4 * 24
     assert group.reasons == ("constants",)
     assert (tight.fits, tight.peak_bytes) == ("no", 21)
-    assert three(21).fits == "in place"
+    assert sliced(21).fits == "in place"
