@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -49,12 +50,17 @@ def judged(plan: Plan) -> Compared:
     larger = group.nest_scratch_bytes - group.scratch_bytes
     assert larger <= 0 or MORE_SCRATCH & set(group.reasons)
     assert larger >= 0 or "lives" in group.reasons
-    if found.fits == "in place":
+    if found.fits == "in place" and plan.chip.accumulator_bytes is None:
         made = in_nests(plan, found)
         check(made)
         assert made.result.dram_bytes == found.dram_bytes == plan.result.dram_bytes + more
         assert made.result.peak_bytes == found.peak_bytes
     return group
+
+
+def with_sums(plan: Plan, size: int | None) -> Plan:
+    """The plan for a chip on which a sum that is not complete takes so many bytes."""
+    return replace(plan, chip=replace(plan.chip, accumulator_bytes=size), kept={})
 
 
 def tally(groups: list[Compared]) -> Counter[str]:
@@ -161,3 +167,19 @@ def test_a_bias_of_what_sums_over_slices_is_there_whole() -> None:
     assert group.reasons == ("constants",)
     assert (tight.fits, tight.peak_bytes) == ("no", 21)
     assert sliced(21).fits == "in place"
+
+
+@pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.thorough)])
+def test_sums_that_are_wider_than_elements_are_the_reason_for_what_they_take(count: int) -> None:
+    """What takes more scratch than with sums as wide as elements says so."""
+    seen = 0
+    for seed in range(count):
+        for drawn in (shaped_tiled_plan, shaped_blocks_plan, boxes_plan):
+            plan = drawn(Random(seed))
+            plain, wide = judged(plan), judged(with_sums(plan, 8))
+            assert "sums" not in plain.reasons
+            if plain.nest_scratch_bytes is not None and wide.nest_scratch_bytes is not None:
+                more = wide.nest_scratch_bytes - plain.nest_scratch_bytes
+                assert more <= 0 or "sums" in wide.reasons
+                seen += more > 0
+    assert seen

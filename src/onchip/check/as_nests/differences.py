@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import prod
 
 from onchip.check.as_nests.convert import AsNest
 from onchip.check.parts import up
@@ -43,48 +44,27 @@ def differences(network: Network, group: Group, unit: Unit, made: AsNest, alignm
 
 def _of_scratch(network: Network, group: Group, unit: Unit, made: AsNest, alignment: int) -> Iterator[str]:
     layout = made.cost.layout
-    axes, outer = layout.axes, Counter(b.tensor for b in layout.axes.buffers if b.maker is None)
-    before = Counter[int]()
+    axes, before = layout.axes, Counter[int]()
     for part in unit.parts:
         if part.tensor is not None:
             before[part.tensor] += part.bytes
-    after, homes, constants = Counter[int](), Counter[int](), Counter[int]()
+    after, constants = Counter[int](), Counter[int]()
     for place in layout.places:
-        t = axes.buffers[place.buffer].tensor
-        if t is None:
+        buffer = axes.buffers[place.buffer]
+        if buffer.tensor is None:
             constants[axes.operators[place.uses[0][0]].operator] += place.bytes
         else:
-            after[t] += place.bytes
-            homes[t] += 1
-            if place.width > axes.buffers[place.buffer].element:
-                yield "sums"
+            after[buffer.tensor] += up(prod(place.sides) * buffer.element, alignment)
+        if place.width > buffer.element:
+            yield "sums"
     if layout.accumulators:
         yield "sums"
-    made_at_once = _made_at_once(unit)
-    pieces = () if unit.banded is None else unit.banded.pieces
-    joined = {t for piece in pieces if piece.form == "concat" for t in piece.reads}
-    for t in after:
-        if after[t] <= before[t]:
-            continue
-        if t in made.held:
-            yield "held"
-        elif outer[t] > 1 or homes[t] > 1:
-            yield "apart"
-        elif t in made_at_once:
-            yield "rows" if not made_at_once[t] else "at-once"
-        elif isinstance(group.tiling, Blocks | Boxes):
-            yield "padding"
-        elif t in joined:
-            yield "shift"
-        elif not any(p.width > axes.buffers[p.buffer].element for p in layout.places):
-            yield "unknown"
+    yield from (_larger(group, unit, made, t) for t in after if after[t] > before[t])
     most = sum(part.bytes for part in unit.parts if part.tensor is None)
     names = {cut.name for cut in axes.operators}
     worst = sum(p.bytes for p in made.cost.parts if p.tensor is None and p.name in names)
     if worst > most or any(n > _tile(network, group, unit, op, alignment) for op, n in constants.items()):
         yield "constants"
-    elif max(constants.values(), default=0) > most:
-        yield "unknown"
     if layout.extent > layout.need:
         yield "addresses"
     there = sum(after.values()) + sum(constants.values())
@@ -93,31 +73,44 @@ def _of_scratch(network: Network, group: Group, unit: Unit, made: AsNest, alignm
         yield "lives"
 
 
+def _larger(group: Group, unit: Unit, made: AsNest, t: int) -> str:
+    """Return the reason why a tensor's buffers are larger in the nest."""
+    if t in made.held:
+        return "held"
+    if t in _apart(made):
+        return "apart"
+    if isinstance(group.tiling, Blocks | Boxes):
+        return "padding"
+    assert unit.banded is not None
+    bands = unit.banded.bands
+    if bands.at_once[bands.tensors.index(t)]:
+        return "at-once" if bands.streamed[bands.tensors.index(t)] else "rows"
+    joined = {x for piece in unit.banded.pieces if piece.form == "concat" for x in piece.reads}
+    return "shift" if t in joined else "unknown"
+
+
+def _apart(made: AsNest) -> set[int]:
+    """Return the tensors from outside that have several buffers, or one that is filled in several places."""
+    layout = made.cost.layout
+    outer = Counter(b.tensor for b in layout.axes.buffers if b.maker is None)
+    homes = Counter(layout.axes.buffers[place.buffer].tensor for place in layout.places)
+    return {t for t in homes if t is not None and max(outer[t], homes[t]) > 1}
+
+
 def _of_bytes(unit: Unit, made: AsNest) -> Iterator[str]:
     axes = made.cost.layout.axes
     assert unit.crossing is not None
-    outer = Counter(b.tensor for b in axes.buffers if b.maker is None)
-    homes = Counter(axes.buffers[place.buffer].tensor for place in made.cost.layout.places)
+    apart = _apart(made)
     makers = {b.tensor for b in axes.buffers if b.maker is not None}
     for t, size in made.cost.crossing.items():
         if size < unit.crossing[t]:
             yield "unread" if t not in made.held else "held"
         elif size > unit.crossing[t]:
-            apart = outer[t] > 1 or homes[t] > 1
-            yield "stored-again" if t in makers else "apart" if apart else "padding"
+            yield "stored-again" if t in makers else "apart" if t in apart else "padding"
     if made.cost.weights < unit.weights:
         yield "once"
     elif made.cost.weights > unit.weights:
         yield "slices"
-
-
-def _made_at_once(unit: Unit) -> dict[int, bool]:
-    """Return the tensors that the first band makes in full, and whether they are streamed."""
-    if unit.banded is None:
-        return {}
-    bands = unit.banded.bands
-    rows = zip(bands.tensors, bands.at_once, bands.streamed, strict=True)
-    return {t: streamed for t, once, streamed in rows if once}
 
 
 def _tile(network: Network, group: Group, unit: Unit, op: int, alignment: int) -> int:
