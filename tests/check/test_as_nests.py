@@ -69,7 +69,7 @@ def tally(groups: list[Compared]) -> Counter[str]:
 
 @pytest.mark.parametrize("start", [0, pytest.param(1000, marks=pytest.mark.thorough)])
 def test_a_group_in_bands_costs_as_much_or_a_reason_is_said(start: int) -> None:
-    count = 40 if start == 0 else 200
+    count = 25 if start == 0 else 200
     groups = [judged(shaped_tiled_plan(Random(seed))) for seed in range(start, start + count)]
     assert sum(group.nest_dram_bytes is not None for group in groups) >= 0.95 * count
     alike = [
@@ -81,7 +81,7 @@ def test_a_group_in_bands_costs_as_much_or_a_reason_is_said(start: int) -> None:
 
 @pytest.mark.parametrize("start", [0, pytest.param(1000, marks=pytest.mark.thorough)])
 def test_a_group_in_blocks_costs_as_much_or_a_reason_is_said(start: int) -> None:
-    count = 40 if start == 0 else 200
+    count = 25 if start == 0 else 200
     groups = [judged(shaped_blocks_plan(Random(seed))) for seed in range(start, start + count)]
     alike = [
         g for g in groups if (g.dram_bytes, g.scratch_bytes) == (g.nest_dram_bytes, g.nest_scratch_bytes)
@@ -91,7 +91,7 @@ def test_a_group_in_blocks_costs_as_much_or_a_reason_is_said(start: int) -> None
 
 @pytest.mark.parametrize("start", [0, pytest.param(1000, marks=pytest.mark.thorough)])
 def test_a_group_in_boxes_costs_as_much_or_a_reason_is_said(start: int) -> None:
-    count = 60 if start == 0 else 400
+    count = 40 if start == 0 else 400
     groups = [judged(boxes_plan(Random(seed))) for seed in range(start, start + count)]
     alike = [
         g for g in groups if (g.dram_bytes, g.scratch_bytes) == (g.nest_dram_bytes, g.nest_scratch_bytes)
@@ -169,7 +169,7 @@ def test_a_bias_of_what_sums_over_slices_is_there_whole() -> None:
     assert sliced(21).fits == "in place"
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [4, pytest.param(100, marks=pytest.mark.thorough)])
 def test_sums_that_are_wider_than_elements_are_the_reason_for_what_they_take(count: int) -> None:
     """What takes more scratch than with sums as wide as elements says so."""
     seen = 0

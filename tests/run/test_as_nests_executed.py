@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 
 import onnx
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import ModelProto
 
 import onchip
 from onchip.base.errors import Infeasible
 from onchip.check.as_nests import AsNests, in_nests, plan_as_nests
-from onchip.plans import Plan
+from onchip.plans import Blocks, Plan, Scratch
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Source
 from onchip.run import RunReport, run
 from random_blocks import block_network
 from run.small_cnns import small_cnns
+from run.test_boxes_executed import KINDS, drawn, in_boxes, source_of
 from run.test_tiled import found, sketch
+from run.test_tiled_blocks import in_blocks, operators
 from run.tilings import plan_of
 
 
@@ -70,6 +77,57 @@ def test_an_operand_that_another_waits_for_is_held_and_runs(streamed: tuple[str,
     told, _ = as_nests(roomy("parked", 2, streamed, 3, 1), found("parked"))
     [group] = told.groups
     assert "held" in group.reasons
+
+
+def elsewhere(plan: Plan) -> Plan:
+    """The same plan in more room, its scratch behind everything else."""
+    room = 1 << 20
+    moved = (replace(step, address=room) if isinstance(step, Scratch) else step for step in plan.program)
+    return replace(plan, budget=2 * room, program=tuple(moved), kept={})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "attention",
+        *(pytest.param(kind, marks=pytest.mark.thorough) for kind in KINDS if kind != "attention"),
+    ],
+)
+def test_boxes_of_every_kind_run_as_nests(kind: str, tmp_path: Path) -> None:
+    source = source_of(kind, tmp_path)
+    [op] = source.network.operators
+    assert op.reach is not None
+    random = Random(kind)
+    for _ in range(2):
+        plan = elsewhere(in_boxes(source.network, drawn(random, op.reach)))
+        told = plan_as_nests(plan)
+        assert told is not None
+        [group] = told.groups
+        if group.nest_dram_bytes is None:
+            assert group.reasons in (("together",), ("steps",))
+        else:
+            as_nests(plan, source)
+
+
+@pytest.mark.thorough
+@settings(max_examples=40)
+@given(operators(), st.data())
+def test_blocks_run_as_nests(model: ModelProto, data: st.DataObject) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "one.onnx"
+        path.write_bytes(model.SerializeToString())
+        source = load(path, ReadOptions("fused", "int8"))
+    sizes = [data.draw(st.integers(1, most)) for most in (5, 5, 8, 8)]
+    keeps = data.draw(st.booleans()) and bool(source.network.operators[0].weight_bytes)
+    whole = data.draw(st.sampled_from(((), (), (0,), (1,), (0, 1))))
+    plan = elsewhere(in_blocks(source, Blocks(*sizes, keeps), whole))
+    told = plan_as_nests(plan)
+    assert told is not None
+    [group] = told.groups
+    if group.nest_dram_bytes is None:
+        assert group.reasons == ("across-axes",)
+    else:
+        as_nests(plan, source)
 
 
 def planned(source: Source, share: float) -> Plan | None:
