@@ -26,6 +26,8 @@ from run.small_cnns import small_cnns
 from run.test_boxes_executed import KINDS, drawn, in_boxes, source_of
 from run.test_tiled import found, sketch
 from run.test_tiled_blocks import in_blocks, operators
+from run.test_tiled_networks import certified, sketches_of
+from run.test_tiled_networks import found as small
 from run.tilings import plan_of
 
 
@@ -167,3 +169,21 @@ def test_plans_of_small_networks_run_as_nests(
     path = tmp_path_factory.mktemp("net") / "net.onnx"
     onnx.save(model, path)  # type: ignore[arg-type]
     run_in_more_room(load(path, ReadOptions()), (0.03, 0.1, 0.3))
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(
+    st.integers(1, 3).flatmap(small_cnns), st.sampled_from(["fused", "op"]),
+    st.sampled_from(["file", "int16", "int8"]), st.data(),
+)  # fmt: skip
+def test_random_tilings_run_as_nests(
+    model: ModelProto, granularity: str, dtype: str, data: st.DataObject
+) -> None:
+    source = small(model, granularity, dtype)
+    try:
+        sketches = sketches_of(source, data)
+    except ValueError:
+        return  # strides of two paths disagree
+    if all(sketch.legal() for sketch in sketches):
+        as_nests(elsewhere(certified(plan_of(source.network, sketches))), source)
