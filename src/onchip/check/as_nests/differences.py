@@ -85,8 +85,13 @@ def _larger(group: Group, unit: Unit, made: AsNest, t: int) -> str:
     bands = unit.banded.bands
     if bands.at_once[bands.tensors.index(t)]:
         return "at-once" if bands.streamed[bands.tensors.index(t)] else "rows"
-    joined = {x for piece in unit.banded.pieces if piece.form == "concat" for x in piece.reads}
-    return "shift" if t in joined else "unknown"
+    return "shift" if t in _joined(unit) else "unknown"
+
+
+def _joined(unit: Unit) -> set[int]:
+    """Return the operands of concats."""
+    pieces = () if unit.banded is None else unit.banded.pieces
+    return {x for piece in pieces if piece.form == "concat" for x in piece.reads}
 
 
 def _apart(made: AsNest) -> set[int]:
@@ -106,7 +111,8 @@ def _of_bytes(unit: Unit, made: AsNest) -> Iterator[str]:
         if size < unit.crossing[t]:
             yield "unread" if t not in made.held else "held"
         elif size > unit.crossing[t]:
-            yield "stored-again" if t in makers else "apart" if t in apart else "padding"
+            alone = "padding" if unit.banded is None else "shift" if t in _joined(unit) else "unknown"
+            yield "stored-again" if t in makers else "apart" if t in apart else alone
     if made.cost.weights < unit.weights:
         yield "once"
     elif made.cost.weights > unit.weights:
