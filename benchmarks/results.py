@@ -143,7 +143,7 @@ RESULTS = (
     Result("fusion-pricing.md", ("fusion_large.py",)),
     Result(
         "joint.md",
-        ("joint_graphs.py", "joint_networks.py", "joint_executed.py", "joint_floor.py"),
+        ("joint_graphs.py", "joint_networks.py", "joint_as_nests.py", "joint_executed.py", "joint_floor.py"),
         quick="joint_floor.py",
         needs="the operator graphs",
     ),

@@ -8,7 +8,8 @@ To read it, begin with `interpreter`, which runs the program instruction by inst
 operators and groups that a run executes. Then the ways to run a group: `tiles` (in bands of rows, or in
 `blocks`), `boxes`, `rings`, `nests` of loops. Then the proofs that an output may lie over an input:
 `operator_overlap` (in steps of `operator_walk`), `group_overlap`, `ring_overlap`. Then what follows from a
-legal program: the bytes in `ledger`, the times in `timing`. Last `claims`: what the planner says of its plan.
+legal program: the bytes in `ledger`, the times in `timing`. Then `claims`: what the planner says of its plan.
+Last `as_nests`: groups in bands, blocks and boxes as nests of loops, and what they cost then.
 """
 
 from onchip.check.certificate import certify, plan_chip_of

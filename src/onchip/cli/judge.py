@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -82,12 +82,13 @@ def check(
         if proof.better is not None and output is not None:
             api.Plan.of(proof.better).save(output)
     if as_json:
-        found = {**msgspec.to_builtins(result), "claim": worth}
+        found = {**msgspec.to_builtins(result), "claim": worth, **_as_nests(made)}
         print_data(json.dumps(found if proof is None else {**found, "proof": proof.data()}))
     else:
         _show_check(made, result, worth, proof)
         if prove and (line := _left_out(made, worth, proof)):
             print(f"  {line}")
+        _show_as_nests(made)
     if proof is not None and proof.outcome != "proved":
         raise NegativeAnswer(_unproved(proof))
 
@@ -172,6 +173,34 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | 
     if latency is not None:
         bound = "" if least is None else f", claimed lower bound {least:,} ps"
         print(f"  latency {latency:,} ps{bound}; {len(made.timing):,} times hold")
+
+
+def _as_nests(made: api.Plan) -> dict[str, Any]:
+    """Return what a plan's groups in bands, blocks and boxes cost as nests of loops; nothing without any."""
+    from onchip.check.as_nests import plan_as_nests
+    from onchip.report.as_nests import as_nests_data
+
+    found = plan_as_nests(made)
+    return {} if found is None else {"as_nests": as_nests_data(found)}
+
+
+def _show_as_nests(made: api.Plan) -> None:
+    """Print the same."""
+    from rich.padding import Padding
+
+    from onchip.check.as_nests import plan_as_nests
+    from onchip.report.as_nests import as_nests_sentence, as_nests_table, why_lines
+
+    found = plan_as_nests(made)
+    if found is None:
+        return
+    sentence = as_nests_sentence(made, found)
+    print(f"  {sentence[0].lower()}{sentence[1:]}")
+    table = as_nests_table(found)
+    if table is not None:
+        stdout().print(Padding(table, (0, 0, 0, 4)))
+        for line in why_lines(found):
+            print(f"    {line}")
 
 
 def _worth(made: api.Plan, worth: Standing, proof: Proof | None) -> str:

@@ -78,6 +78,28 @@ class Maps:
         """
         return self._states(tensor, self.network.tensors[tensor].shape)
 
+    def dimensions(self, tensor: int) -> tuple[tuple[str, int], ...]:
+        """Return the axes of a tensor's map (n, c, h, w) in the order of memory, with their sizes.
+
+        They are those that its shape states, else those of the geometry that states its map. The tensor has
+        a map.
+        """
+        found = self.of(tensor)
+        assert found is not None
+        own = self.stated(tensor)
+        if own is not None and own[0] == found:
+            order = own[1]
+        elif self.batch is None:
+            order = "hc"
+        else:
+            maker = self.network.producer[tensor]
+            ops = [op for op in self.network.operators if tensor in op.inputs]
+            makers = ops if maker is None else [self.network.operators[maker]]
+            stated = (op.geometry.layout for op in makers if op.geometry is not None)
+            order = next(stated, self.layout).lower()
+        sizes = {"n": found.images, "c": found.channels, "h": found.rows, "w": found.columns}
+        return tuple((axis, sizes[axis]) for axis in order)
+
     def agrees(self, tensor: int, rank: int) -> bool:
         """Return whether the map of an operand is also its map among tensors of `rank` dimensions.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from onchip.check.as_nests import plan_as_nests
 from onchip.plans import Plan
+from onchip.report.as_nests import as_nests_data
 from onchip.report.bounds import bounds_of
 from onchip.report.nest import shown_nests
 from onchip.report.nest.data import nest_data
@@ -21,6 +23,7 @@ def data(plan: Plan) -> dict[str, Any]:
     """
     line = timeline(plan)
     nests, found = shown_nests(plan, line), bounds_of(plan)
+    as_nests = plan_as_nests(plan)
     first = {name: names[0] for names in equal_nests(nests).values() for name in names}
     return {
         "network": plan.network.name,
@@ -34,4 +37,5 @@ def data(plan: Plan) -> dict[str, Any]:
         "nests": [
             {"group": name, "equal_to": first[name], **nest_data(nest)} for name, nest in nests.items()
         ],
+        **({} if as_nests is None else {"as_nests": as_nests_data(as_nests)}),
     }

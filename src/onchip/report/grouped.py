@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from onchip.base import figures
+from onchip.check.as_nests import plan_as_nests
 from onchip.network import Network
 from onchip.planners.fused_group import TIMES, FusedGroup
 from onchip.plans import Plan, Tiling
+from onchip.report.as_nests import as_nests_sentence
 from onchip.report.graph.units import Unit, how_it_runs, label_of, units
 from onchip.report.grid import Grid
 from onchip.report.steps import Timeline
@@ -138,8 +140,10 @@ def page_words(plan: Plan, line: Timeline) -> dict[str, Any]:
     fused = sum(len(r.operators) > 1 for r in rows)
     columns = figures.columns(FusedGroup, rows, "page")
     runs = f"{len(plan.network.operators):,} operators in {len(rows):,} runs"
+    found = plan_as_nests(plan)
+    told = "" if found is None else f". {as_nests_sentence(plan, found)}"
     return {
-        "sentence": f"{runs}, {fused:,} of them fused",
+        "sentence": f"{runs}, {fused:,} of them fused{told.removesuffix('.')}",
         "headings": [(c.heading, c.text != "tile") for c in columns],
         "rows": [
             {

@@ -8,10 +8,12 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.padding import Padding
 from rich.text import Text
 
+from onchip.check.as_nests import AsNests, plan_as_nests
 from onchip.machines.chip import ELEMENTS
 from onchip.planners.modules.table import module_table
 from onchip.plans import Plan
 from onchip.report import findings, times
+from onchip.report.as_nests import as_nests_sentence, as_nests_table, why_lines
 from onchip.report.bounds import bound_rows
 from onchip.report.grid import Grid
 from onchip.report.grouped import group_rows, group_table
@@ -62,6 +64,11 @@ class Summary:
             *(
                 (("Nests", nest_table(nests, width - 2)),)
                 if (nests := shown_nests(self.plan, self.timeline))
+                else ()
+            ),
+            *(
+                (("As nests of loops", self.as_nests(found)),)
+                if (found := plan_as_nests(self.plan)) is not None
                 else ()
             ),
             *((("Modules", self.modules(width)),) if any(s.merge for s in self.plan.sections) else ()),
@@ -133,6 +140,11 @@ class Summary:
     def groups(self, width: int) -> RenderableType:
         element = ELEMENTS.get(self.plan.network.element, 1)
         return group_table(group_rows(self.plan, self.timeline), element, width - 2)
+
+    def as_nests(self, found: AsNests) -> RenderableType:
+        table = as_nests_table(found)
+        why = Text("\n".join(why_lines(found)), style="dim")
+        return Group(Text(as_nests_sentence(self.plan, found)), *(() if table is None else (table, why)))
 
     def modules(self, width: int) -> RenderableType:
         return terminal_table(module_table(self.plan), width - 2)
