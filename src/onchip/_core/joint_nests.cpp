@@ -10,7 +10,7 @@ bool NestCosts::quick(std::uint32_t text) {
     return *known;
 }
 
-NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit) {
+NestAnswer NestCosts::best(std::uint32_t text, const NestWhole& whole, Bytes room, Bytes limit) {
     Stairs& stairs = known_[Key{text, whole}];
     if (const std::optional<Bytes> known = stairs.at(room)) {
         if (*known >= limit) return {std::nullopt, stairs.cut};
@@ -33,7 +33,7 @@ NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, 
     return {cost, stairs.cut};
 }
 
-const nests::Found* NestCosts::nest(std::uint32_t text, std::uint64_t whole, Bytes room) {
+const nests::Found* NestCosts::nest(std::uint32_t text, const NestWhole& whole, Bytes room) {
     if (!best(text, whole, room, unlimited).found) return nullptr;
     return &nests_[known_[Key{text, whole}].mark(room)];
 }

@@ -40,7 +40,9 @@ def prove_nest_overlap(network: Network, group: str, layout: Layout, t: int, x: 
         for writer in proof.writers:
             if reason := proof.late(at, use, writer):
                 made = proof.cuts[writer].name
-                broken(RULE, f"{who} of group {group} reads {name} where {made} has written over it: {reason}")
+                broken(
+                    RULE, f"{who} of group {group} reads {name} where {made} has written over it: {reason}"
+                )
 
 
 @dataclass
@@ -128,9 +130,7 @@ def _element_by_element(cut: Cut, use: Use, buffer: Buffer) -> bool:
     )
 
 
-def _ahead(
-    windows: Windows, turn: Turns, read: tuple[int, Use, Buffer], written: tuple[int, Use]
-) -> bool:
+def _ahead(windows: Windows, turn: Turns, read: tuple[int, Use, Buffer], written: tuple[int, Use]) -> bool:
     """Return whether every turn of a loop along windows reads beyond all that those before it wrote."""
     (at, use, buffer), (writer, writes) = read, written
     mine, theirs = followed(use, turn.over[at]), followed(writes, turn.over[writer])
@@ -141,7 +141,9 @@ def _ahead(
     for j in range(windows.turns):
         here, there = windows.made[at][j], windows.made[writer][j]
         if here:
-            first = here.start if window is None else (here.start * window.stride - window.before) // window.per
+            first = (
+                here.start if window is None else (here.start * window.stride - window.before) // window.per
+            )
             if max(0, first) < end:
                 return False
         if there:

@@ -164,7 +164,9 @@ def nested(
     extent = max((place.offset + place.bytes for place in places), default=0)
     begun = tuple(tuple(sizes.entries(path.turns[:n]) for n in range(len(path.turns) + 1)) for path in paths)
     beside = places[len(homes) :]
-    layout = Layout(axes, places[: len(homes)], need, extent, begun, tuple(windows.values()), macs, beside, paths)
+    layout = Layout(
+        axes, places[: len(homes)], need, extent, begun, tuple(windows.values()), macs, beside, paths
+    )
     parts = tuple(_part(axes, place, sums=place in beside) for place in worst)
     return Nested(layout, parts, crossing, weights)
 

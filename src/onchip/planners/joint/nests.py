@@ -88,8 +88,15 @@ class NestWay:
 class Nests:
     """The groups that may run as nests, with one search for all of a text: what was asked once is known."""
 
-    def __init__(self, problem: FusionProblem, found: Found = NONE, looks: int = FIRST_LOOKS) -> None:
-        self.problem, self.candidates = problem, found.candidates
+    def __init__(
+        self,
+        problem: FusionProblem,
+        found: Found = NONE,
+        looks: int = FIRST_LOOKS,
+        *,
+        overlap: bool = True,
+    ) -> None:
+        self.problem, self.candidates, self.overlap = problem, found.candidates, overlap
         self.by_members = {nest.members: nest for nest in found.candidates}
         self._axes = [axes for axes, _ in found.texts]
         self._searches = [search_of(problem, axes, leaving) for axes, leaving in found.texts]
@@ -102,13 +109,21 @@ class Nests:
         self._floors: dict[int, int] = {}
         self._rooms: dict[int, int] = {}
 
-    def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay | None:
+    def way(
+        self, nest: NestCandidate, whole: int, room: int, *, over: int | None = None, made: int | None = None
+    ) -> NestWay | None:
         """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip; None if
-        none was found."""
+        none was found.
+
+        The output `made` lies over the input `over`, if that is not None.
+        """
         axes = axes_of(self.problem.network, nest.operators)
         assert isinstance(axes, GroupAxes)
         kept = tuple(i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1)
-        found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), room=room)
+        lies = None
+        if over is not None and made is not None:
+            lies = (nest.buffers[over].bit_length() - 1, nest.buffers[made].bit_length() - 1)
+        found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), over=lies, room=room)
         if found is None:
             return None
         tree = _renamed(self._searches[nest.text].nest(found), self._axes[nest.text], axes)
@@ -206,12 +221,12 @@ class Nests:
         return replace(way, crossing=law.crossing, weight_bytes=law.weights, scratch_bytes=law.layout.extent)
 
 
-def nests_of(problem: FusionProblem, looks: int = FIRST_LOOKS) -> Nests:
+def nests_of(problem: FusionProblem, looks: int = FIRST_LOOKS, *, overlap: bool = True) -> Nests:
     """Return the nests of all candidates; those whose search would take too long are found out when asked.
 
-    `looks`: the most of any search, at first.
+    `looks`: the most of any search, at first. `overlap`: outputs may lie over inputs that die.
     """
-    return Nests(problem, candidates(problem), looks)
+    return Nests(problem, candidates(problem), looks, overlap=overlap)
 
 
 def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:

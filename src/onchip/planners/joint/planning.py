@@ -130,7 +130,7 @@ class _Run:
         least = least_bytes(self.problem)
         nests = None
         if self.options.nests and (best is None or best.dram_bytes > least):
-            nests = nests_of(self.problem)
+            nests = nests_of(self.problem, overlap=self.options.overlap)
         if not plain.misfits and not self.only_with_nests(best, plain, nests):
             quick = self.options.nests and plain.all_groups  # the search with nests goes on from it
             until = self.limits.until(PLAIN if self.options.nests else SEARCHED)
@@ -320,7 +320,9 @@ class _Run:
         while enough - low > 1 and not self.limits.over():
             middle = (low + enough) // 2
             problem = FusionProblem.of(self.network, self.chip, fusion_options(self.options), middle)
-            search = JointSearch(problem, over, nests=nests_of(problem), limits=self.limits)
+            search = JointSearch(
+                problem, over, nests=nests_of(problem, overlap=self.options.overlap), limits=self.limits
+            )
             fits = not search.misfits and search.best(limits=self.limits).dram_bytes is not None
             low, enough = (low, middle) if fits else (middle, enough)
         return enough
