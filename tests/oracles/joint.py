@@ -337,7 +337,9 @@ def _laid_over(
     for (i, x), (j, y) in product(enumerate(axes.buffers), repeat=2):
         if x.maker is not None or y.maker is None or x.tensor is None or y.tensor is None:
             continue
-        alone = sum(b.tensor == x.tensor for b in axes.buffers) == 1 and x.sides == x.whole
+        alone = sum(b.tensor == x.tensor for b in axes.buffers) == 1 and x.sides == x.whole and not x.offset
+        if problem.network.tensors[x.tensor].bytes != problem.network.tensors[y.tensor].bytes:
+            continue
         if not problem.escaping(members) >> y.tensor & 1 or not alone:
             continue
         if (x.sides, x.element) != (y.sides, y.element):

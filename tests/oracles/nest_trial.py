@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from math import prod
 from random import Random
 
 from onchip.check.nest_overlap import prove_nest_overlap
@@ -36,7 +35,7 @@ def trial(seed: int) -> Counter[str]:
     if any(ALL in cut.writes.axes and axes.buffers[cut.writes.buffer].elements > 1 for cut in axes.operators):
         return Counter(["an output is not cut along its operator's axes"])
     whole = random_whole(random, sorted(operands))
-    pairs = may_lie_over(axes, leaving)
+    pairs = may_lie_over(network, axes, leaving)
     if pairs and random.random() < 0.6:
         whole |= {*random.choice(pairs)}
     outside = {
@@ -106,15 +105,11 @@ def trial(seed: int) -> Counter[str]:
     return Counter(found)
 
 
-def may_lie_over(axes: GroupAxes, leaving: set[int]) -> list[tuple[int, int]]:
+def may_lie_over(network: Network, axes: GroupAxes, leaving: set[int]) -> list[tuple[int, int]]:
     """The inputs and outputs of as many bytes."""
-    sizes = {
-        b.tensor: prod(b.whole) * b.element for b in axes.buffers if b.tensor is not None and b.maker is None
-    }
-    made = [b for b in axes.buffers if b.maker is not None and b.tensor in leaving]
-    return [
-        (x, b.tensor) for b in made for x, size in sizes.items() if size == b.bytes and b.tensor is not None
-    ]
+    inputs = {b.tensor for b in axes.buffers if b.tensor is not None and b.maker is None}
+    size = [t.bytes for t in network.tensors]
+    return [(x, y) for x in sorted(inputs) for y in sorted(leaving) if size[x] == size[y]]
 
 
 def written_over(

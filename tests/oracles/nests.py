@@ -538,6 +538,7 @@ class Machine:
         one, at = self.axes.buffers[buffer], 0
         for first, index, size in zip(one.first, place, one.whole, strict=True):
             at = at * size + first + index
+        at += one.offset
         return range(at * one.element, (at + 1) * one.element)
 
     # -- places --------------------------------------------------------------------------------------------

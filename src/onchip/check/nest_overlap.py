@@ -32,6 +32,8 @@ def prove_nest_overlap(network: Network, group: str, layout: Layout, t: int, x: 
     name, over = network.tensors[x].name, network.tensors[t].name
     if by:
         broken(RULE, f"{name} lies {by} bytes above {over}, which group {group} writes as a nest")
+    if network.tensors[x].bytes != network.tensors[t].bytes:
+        broken(RULE, f"{name} has not as many bytes as {over}, which group {group} writes as a nest")
     proof = _Proof(layout, t)
     for at, use in proof.reads(x):
         who = proof.cuts[at].name
@@ -78,7 +80,7 @@ class _Proof:
     def same_elements(self, use: Use) -> bool:
         """Return whether X has T's elements, side by side, at the same addresses."""
         x, made = self.buffers[use.buffer], self.buffers[self.made]
-        return (x.whole, x.element) == (made.sides, made.element)
+        return (x.whole, x.element, x.offset) == (made.sides, made.element, 0)
 
     def late(self, at: int, use: Use, writer: int) -> str:
         """Return why a use may come after an element of it was overwritten; nothing if it never does."""

@@ -124,6 +124,7 @@ def _draft(
         (place[x], place[y])
         for b, made in pairs_of(axes, leaving)
         if (x := axes.buffers[b].tensor) is not None and (y := axes.buffers[made].tensor) is not None
+        if network.tensors[x].bytes == network.tensors[y].bytes  # not a part of it
     )
     return _Draft(axes, leaving, tuple(buffers.items()), windowed, over, group_key(axes, leaving))
 

@@ -25,7 +25,8 @@ def pairs_of(group: GroupAxes, leaving: Collection[int]) -> tuple[tuple[int, int
     inputs = [
         i
         for i, b in enumerate(buffers)
-        if b.maker is None and b.tensor is not None and parts[b.tensor] == 1 and b.sides == b.whole
+        if b.maker is None and b.tensor is not None and parts[b.tensor] == 1
+        if b.sides == b.whole and not b.offset
     ]
     for y in sorted(leaving):
         maker = buffers[y].maker
