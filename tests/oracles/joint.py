@@ -356,7 +356,6 @@ def _laid_over(
     return found
 
 
-@lru_cache(maxsize=200)
 def _search(problem: FusionProblem, members: int) -> tuple[GroupAxes, NestSearch] | None:
     """The search for the nests of a group of neighbours; None for other groups, and those left out."""
     network = problem.network

@@ -12,7 +12,7 @@ using Mask = std::uint64_t;  // of a group's operands
 
 inline constexpr std::size_t most_operands = 60;
 inline constexpr std::size_t most_patterns = 256;  // looked at for c(G); beyond, a bound of it
-inline constexpr std::size_t few_operands = 12;    // of which all sets are looked at
+inline constexpr std::size_t few_operands = 10;    // of which all sets are looked at
 inline constexpr std::size_t most_parts = 20'000;  // parts of patterns, likewise
 inline constexpr std::size_t most_branches = 20'000;  // of one evaluation; beyond, a way that may not be the best
 

@@ -98,14 +98,15 @@ class Search {
             const Access& read = group_.accesses[u];
             if (read.op == writer || read.op > op || (read.op != op && writer != op)) continue;
             for (Id l = 0; l < std::min(shape_.depth[read.op], shape_.depth[writer]); ++l)
-                if (!goes_on(group_, shape_.classes[l], read, written)) return false;
+                if (!goes_on(group_, shape_.classes[l], read, written, group_.classes[shape_.classes[l]].windows))
+                    return false;
         }
         return true;
     }
     // The operator that writes over an input.
     Id written_over() const { return static_cast<Id>(group_.buffers[settings_.over->output].maker); }
     bool lies_over(const Shape& shape) const {
-        return !settings_.over || read_before(group_, shape, settings_.over->input, written_over());
+        return !settings_.over || read_before(group_, shape, settings_.over->input, written_over(), true);
     }
 
     // Adds what the operator's own buffers cost at two turns a loop; false if that or their room is too much.

@@ -18,7 +18,7 @@ from onchip.plans.nest import Nest
 from oracles.nest_cases import group_of as group_over
 from oracles.nest_cases import groups_network, random_whole
 from oracles.nest_trial import operands_of
-from oracles.nest_windows import sliding_network
+from oracles.nest_windows import least_scratch, nests_of, sliding_network
 from oracles.nests import Failed, run_nest, unfused
 from oracles.residuals import residual_network
 
@@ -103,6 +103,50 @@ def test_no_nest_that_loses_nothing_is_better(seed: int) -> None:
 def test_no_nest_of_many_groups_is_better() -> None:
     told = sum(compared(seed, (2, 2, 3), 2_000) for seed in range(100, 120))
     assert told  # what lies over an input may not run in every nest
+
+
+def compared_along_windows(seed: int, most: int) -> int | None:
+    """The same where windows slide; None if there are too many nests or nothing may lie over an input."""
+    random = Random(seed)
+    network = sliding_network(random, random.choice((1, 2, 2, 3)), 5)
+    axes, operands, leaving = operands_of(network)
+    out = [n for n, b in enumerate(axes.buffers) if b.maker is not None and b.tensor in leaving]
+    pairs = pairs_of(axes, out)
+    if not pairs or not any(w for op in axes.operators for use in op.reads for w in use.slides):
+        return None
+    pair = random.choice(pairs)
+    x, y = (axes.buffers[b].tensor for b in pair)
+    assert x is not None
+    assert y is not None
+    whole = frozenset({x, y})
+    there = [n for n, b in enumerate(axes.buffers) if b.tensor in whole]
+    spine, stairs = random.choice((1, 1, 2)), dict[int, int]()
+    for n, nest in enumerate(nests_of(axes, frozenset(out), frozenset(there), spine)):
+        if n == most:
+            return None
+        figures = least_scratch(network, nest, frozenset(operands - whole))
+        if figures is None or any(need <= figures[1] and b <= figures[0] for need, b in stairs.items()):
+            continue
+        try:
+            run_nest(axes, nest, leaving, whole, over={x: y})
+        except Failed:
+            continue
+        stairs[figures[1]] = figures[0]
+    search = NestSearch(axes, out, spine=spine, passes=0, pairs=False, in_place=False, windows=2)
+    told = 0
+    for room in sorted({need + d for need in stairs for d in (-1, 0)}):
+        found, apart = search.best(there, room, over=pair), search.best(there, room)
+        least = min((moved for need, moved in stairs.items() if need <= room), default=None)
+        assert (found.bytes if found else None) == least, (seed, room)
+        told += (apart and apart.bytes) != least
+    return told
+
+
+@pytest.mark.thorough
+def test_no_nest_along_windows_is_better() -> None:
+    found = [compared_along_windows(seed, 400) for seed in (48, 87, 98, 124, 314, 403, 494, 630, 924)]
+    assert len(found) - found.count(None) > 6
+    assert sum(told or 0 for told in found) > 2
 
 
 @pytest.mark.thorough

@@ -14,10 +14,7 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1) -> s
     """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over."""
     over = "operators that run whole may write at the address of an input that dies"
     if options.nests:
-        over += (
-            ", and so may one output of a nest, without loops that windows slide along around its maker and"
-            " another reader of that input"
-        )
+        over += ", and so may one output of every nest"
     sharing = over if options.overlap else "no tensor over another"
     nests = (
         f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more"

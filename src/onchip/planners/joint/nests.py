@@ -205,6 +205,23 @@ class Nests:
         read = [axes.buffers[use.buffer] for use in cut.reads]
         return any(b.maker is not None and (b.sides, b.element) == (made.sides, made.element) for b in read)
 
+    def replaces_rows(self, nest: NestCandidate, v: int) -> bool:
+        """Return whether an operator of a group may write rows over those of an input that it needs for them.
+
+        Then it may need less room so than with parts of both.
+        """
+        if not self.overlap:
+            return False
+        axes = self._axes[nest.text]
+        cut = axes.operators[nest.operators.index(v)]
+        made = axes.buffers[cut.writes.buffer].tensor
+        network = self.problem.network
+        return bool(cut.together) and any(
+            nest.buffers[y].bit_length() - 1 == cut.writes.buffer
+            for x, y in nest.over
+            if made is not None and network.reads[v] >> x & 1
+        )
+
     def _with_figures(self, way: NestWay) -> NestWay:
         """Return the way with its figures, by the checker's law."""
         problem, members = self.problem, way.candidate.members

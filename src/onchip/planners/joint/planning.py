@@ -276,7 +276,8 @@ class _Run:
 
         Greedy, as in placement: of the ready operators, run the one that currently needs least; the more have
         run, the more inputs die with their readers, and outputs may take their places. In a nest an operator
-        may need less than alone: then the least budget is searched below that.
+        may need less than alone, and rows may take the places of those that they are made from: then the
+        least budget is searched below that.
         """
         network, problem = self.network, self.problem
         hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}
@@ -309,7 +310,12 @@ class _Run:
             for v in hard.intersection(nest.operators)
             if len(nest.operators) > 1 and search.nests.may_lie_over(nest, v)
         ]
-        if any(search.nests.least_room(nest) < tiled[v] for nest, v in together):
+        in_rows = any(
+            v in nest.operators and search.nests.replaces_rows(nest, v)
+            for nest in search.nests.candidates
+            for v in hard
+        )
+        if in_rows or any(search.nests.least_room(nest) < tiled[v] for nest, v in together):
             needs = self.least_budget(over, needs)
         space = space_of(self.options, problem.channel_tile, problem.least_rows)
         return misfit(problem, hardest, needs).but(space=space)

@@ -140,10 +140,10 @@ class NestSearch:
         """Return the nest with the fewest bytes whose scratch fits in `room` bytes.
 
         `whole` are buffers that lie on chip whole, whatever this group does: they cost no bytes and no
-        scratch. `over` is one of `pairs_of`, both whole: the output lies over the input, which no loop that
-        windows slide along, around its maker and another reader, may overwrite. None if no nest fits, or none
-        moves fewer bytes than `below`, or a limit came first. Raises `ValueError` for a buffer made here that
-        nobody reads, does not leave and is not whole, and for one that cannot lie over another.
+        scratch. `over` is one of `pairs_of`, both whole: the output lies over the input. None if no nest
+        fits, or none moves fewer bytes than `below`, or a limit came first. Raises `ValueError` for a buffer
+        made here that nobody reads, does not leave and is not whole, and for one that cannot lie over
+        another.
         """
         answer = self._problem.best(
             whole=sorted(whole),
