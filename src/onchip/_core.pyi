@@ -352,6 +352,8 @@ class JointStep:
     @property
     def over(self) -> int | None: ...
     @property
+    def made(self) -> int | None: ...
+    @property
     def plain(self) -> bool: ...
     @property
     def nest(self) -> bool: ...
@@ -387,6 +389,7 @@ class JointNest:
         buffers: Sequence[tuple[int, int]],
         floor: int,
         windowed: Sequence[int],
+        over: Sequence[tuple[int, int]],
     ) -> None: ...
 
 class NestCosts:
@@ -396,7 +399,7 @@ class NestCosts:
     def cut_texts(self) -> list[int]: ...
     def leave_out(self, texts: Sequence[int]) -> None: ...
     def deepen(self, looks: int) -> None: ...
-    def nest(self, *, text: int, whole: int, room: int) -> NestFound | None: ...
+    def nest(self, *, text: int, whole: int, over: tuple[int, int] | None, room: int) -> NestFound | None: ...
 
 class Joint:
     def __init__(
@@ -508,6 +511,7 @@ class NestProblem:
         self,
         *,
         whole: Sequence[int],
+        over: tuple[int, int] | None = None,
         room: int,
         below: int | None,
         most_shapes: int | None = None,

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from broken_nest_windows import disagreeing, misplaced_rings, parts, relooped, renested, unfinished
 from broken_plans import Broken, Site, breaks
-from nest_plans import nest_of, nest_plan, plan_of
+from nest_plans import STREAM_AT, nest_of, nest_plan, over_itself, plan_of
 
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Leaf, Loop, Nest
+from onchip.plans import Alloc, Leaf, Loop, Nest, Plan
 
 
 @breaks("nest-alone")
@@ -115,6 +115,32 @@ def _(s: Site) -> Iterator[Broken]:
     _, up, down = parts(plan)
     for wrong in ("x", "h", "z", "nobody"):
         yield relooped(plan, body=(up, replace(down, over=wrong)))
+
+
+@breaks("nest-under")
+def _(s: Site) -> Iterator[Broken]:
+    """A stream over itself that is read too late, along another side, by a product, from beside."""
+    size = s.rng.randint(2, 5)
+    plan = over_itself(size, size)
+    norm, product, again, add = nest_of(plan).body
+    assert isinstance(add, Leaf)
+    late = Loop((("product", 1), ("add", 1)), s.rng.randint(1, size), (product, add))
+    askew = Loop((("again", 1), ("add", 0)), s.rng.randint(1, size - 1), (again, add))
+    for body in (
+        (norm, product, add, again),
+        (norm, late, again),
+        (norm, product, again, replace(add, over="h")),
+        (norm, product, askew),
+    ):
+        broken = renested(plan, Nest(body)).plan
+        yield Broken(broken, _laid_over(broken))
+    index = _laid_over(plan)
+    beside = replace(plan.program[index], address=40 + STREAM_AT, by=-40)
+    yield Broken(replace(plan, program=(*plan.program[:index], beside, *plan.program[index + 1 :])), index)
+
+
+def _laid_over(plan: Plan) -> int:
+    return next(n for n, step in enumerate(plan.program) if isinstance(step, Alloc) and step.over)
 
 
 @breaks("nest-carried")

@@ -11,7 +11,9 @@ from onchip.machines.chip import Chip
 from onchip.network import Constant, Network, OperatorSpec, Reach, Side
 from onchip.plans import Alloc, Group, Instruction, Leaf, Load, Loop, Nest, Plan, Run, Scratch, Store
 
-__all__ = ["BUDGET_12", "nest_of", "nest_plan", "plan_of", "products", "slid"]
+__all__ = [
+    "BUDGET_12", "STREAM_AT", "nest_of", "nest_plan", "over_itself", "plan_of", "products", "slid", "stream",
+]  # fmt: skip
 
 CHIP = Chip("test", 1)
 
@@ -91,6 +93,58 @@ def plan_of(network: Network, nest: Nest, whole: Collection[str] = (), chip: Chi
     program += [Run("g", streaming), *(Store(t.name) for t in outputs if t.name in leaving)]
     return certify(
         network, chip, at + 64, tuple(program),
+        status="feasible", lower_bound_bytes=0, seconds=0.0, groups=(group,), options={},
+    )  # fmt: skip
+
+
+STREAM_AT = 1000
+"""The address of a stream, behind the scratch."""
+
+
+def stream(rows: int, width: int) -> Network:
+    """`y = x + norm(x) A`, and `u` from x once more."""
+    full = (Side(rows, 0), Side(width, 1))
+    product = Reach(
+        (rows, width),
+        ((Side(rows, 0), Side(width, 2)),),
+        (Constant("A", width * width, (Side(width, 2), Side(width, 1))),),
+        (width,),
+    )
+    size = rows * width
+    return Network.build(
+        "stream",
+        [("x", size, "input"), *((t, size, "activation") for t in ("n", "h", "u", "y"))],
+        [
+            OperatorSpec(
+                "norm",
+                "LayerNormalization",
+                ["x"],
+                ["n"],
+                reach=Reach((rows, width), ((Side(rows, 0), Side(width, span=width)),)),
+            ),
+            OperatorSpec("product", "MatMul", ["n"], ["h"], width * width, macs=size * width, reach=product),
+            OperatorSpec("again", "Relu", ["x"], ["u"], reach=Reach((rows, width), (full,))),
+            OperatorSpec("add", "Add", ["x", "h"], ["y"], reach=Reach((rows, width), (full, full))),
+        ],
+        ["u", "y"],
+    )
+
+
+def over_itself(rows: int, width: int, nest: Nest | None = None) -> Plan:
+    """The plan of a stream in one nest, whose output lies over x; all else streams."""
+    nest = nest or Nest(tuple(Leaf(name) for name in ("norm", "product", "again", "add")))
+    network = stream(rows, width)
+    members = tuple(op.name for op in network.operators)
+    group = Group("g", members, STREAM_AT, tiling=nest)
+    ids = [op.id for op in network.operators]
+    crossing = nested(network, group, ids, {network.tensor_id["u"]}, 1).crossing
+    streaming = tuple((network.tensors[t].name, n) for t, n in crossing.items())
+    program = (
+        Scratch("g", 0), Load("x", STREAM_AT), Alloc("y", STREAM_AT, over="x"), Run("g", streaming),
+        Store("y"),
+    )  # fmt: skip
+    return certify(
+        network, CHIP, 2 * STREAM_AT, program,
         status="feasible", lower_bound_bytes=0, seconds=0.0, groups=(group,), options={},
     )  # fmt: skip
 

@@ -18,11 +18,12 @@ from onchip.check.rules import Broken
 from onchip.check.streaming import streaming_scratch
 from onchip.check.units import Unit, units_of
 from onchip.network import bits
-from onchip.network.axes import axes_of
+from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.maps import Maps
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.candidates import LARGEST, SMALL, closed, joined
 from onchip.planners.joint.nests import effort_of, search_of
+from onchip.planners.nests import NestSearch
 from onchip.plans import Blocks, Boxes, Group, Tiling
 
 __all__ = ["TooManyStates", "least_dram_bytes", "options_of"]
@@ -38,12 +39,14 @@ def least_dram_bytes(
     *,
     most_states: int = 10**9,
     nests: bool = False,
+    under: bool = False,
 ) -> int | None:
     """The fewest bytes that cross in any plan; None where there is none. With `nests` neighbouring operators
-    may also run as nests."""
+    may also run as nests; with `under` an output of one may lie over a whole input that dies."""
     network, budget = problem.network, problem.budget
     groups = [(g, options_of(problem, g, nests=nests)) for g in _convex(problem)]
     groups = [(g, options) for g, options in groups if options]
+    laid_over = {g: _laid_over(problem, g) for g, _ in groups} if nests and under else {}
     size = [problem.round_up(t.bytes) for t in network.tensors]
     cost = [t.bytes for t in network.tensors]
     everything = (1 << len(network.operators)) - 1
@@ -96,6 +99,12 @@ def least_dram_bytes(
                 fitting = [crossing for scratch, crossing in ways if scratch <= room]
                 if fitting:
                     moves.append((min(fitting), after))
+                for x, t, ways_over in laid_over.get(g, {}).get(whole, ()):
+                    dies = not network.readers[x] & ~after[0]
+                    kept = network.output_roots >> x & 1 and not copied >> x & 1
+                    fitting = [crossing for scratch, crossing in ways_over if scratch <= room + size[t]]
+                    if dies and not kept and fitting:
+                        moves.append((min(fitting), (after[0], after[1] & ~(1 << x), after[2])))
                 if g.bit_count() == 1 and over and whole == reads[g] | leaves[g]:
                     op = network.operators[g.bit_length() - 1]
                     for x in over[op.id]:
@@ -301,28 +310,71 @@ def _by_tensor(unit: Unit) -> dict[int, int]:
 
 def _nests(problem: FusionProblem, members: int) -> Iterator[tuple[int, tuple[int, int]]]:
     """By whole operands, the least bytes for every room of a group of neighbours."""
-    network = problem.network
-    if not joined(problem, members):
+    known = _search(problem, members)
+    if known is None:
         return
-    at = sorted(network.order.index(v) for v in bits(members))
-    if at[-1] - at[0] >= min(len(at), LARGEST + 1) or len(at) > LARGEST:
-        return
-    if len(at) > SMALL and not closed(problem, [network.order[i] for i in at]):
-        return
-    axes = axes_of(network, [network.order[i] for i in at])
-    if isinstance(axes, str):
-        return
-    leaves = problem.escaping(members)
-    leaving = [i for i, b in enumerate(axes.buffers) if b.tensor is not None and leaves >> b.tensor & 1]
-    search = search_of(problem, axes, leaving)
-    if search.shapes(problem.budget) > effort_of(problem, axes).most_shapes:
-        return
-    for whole in _subsets(problem.external(members) | leaves):
+    axes, search = known
+    for whole in _subsets(problem.external(members) | problem.escaping(members)):
         kept = [i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1]
         room = problem.budget
         while room >= 0 and (best := search.best(kept, room)) is not None:
             yield whole, (best.scratch, best.bytes)
             room = best.scratch - 1
+
+
+def _laid_over(
+    problem: FusionProblem, members: int
+) -> dict[int, list[tuple[int, int, list[tuple[int, int]]]]]:
+    """By whole operands, an input, an output over it, and the least bytes of a nest for every room.
+
+    What lies over what by no fault of the checker is tried, whatever the planner thinks of it.
+    """
+    known = _search(problem, members)
+    found: dict[int, list[tuple[int, int, list[tuple[int, int]]]]] = {}
+    if known is None:
+        return found
+    axes, search = known
+    for (i, x), (j, y) in product(enumerate(axes.buffers), repeat=2):
+        if x.maker is not None or y.maker is None or x.tensor is None or y.tensor is None:
+            continue
+        alone = sum(b.tensor == x.tensor for b in axes.buffers) == 1 and x.sides == x.whole and not x.offset
+        if problem.network.tensors[x.tensor].bytes != problem.network.tensors[y.tensor].bytes:
+            continue
+        if not problem.escaping(members) >> y.tensor & 1 or not alone:
+            continue
+        if (x.sides, x.element) != (y.sides, y.element):
+            continue
+        both = 1 << x.tensor | 1 << y.tensor
+        for rest in _subsets((problem.external(members) | problem.escaping(members)) & ~both):
+            whole, ways, room = rest | both, list[tuple[int, int]](), problem.budget
+            kept = [k for k, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1]
+            while room >= 0 and (best := search.best(kept, room, over=(i, j))) is not None:
+                ways.append((best.scratch, best.bytes))
+                room = best.scratch - 1
+            if ways:
+                found.setdefault(whole, []).append((x.tensor, y.tensor, ways))
+    return found
+
+
+def _search(problem: FusionProblem, members: int) -> tuple[GroupAxes, NestSearch] | None:
+    """The search for the nests of a group of neighbours; None for other groups, and those left out."""
+    network = problem.network
+    if not joined(problem, members):
+        return None
+    at = sorted(network.order.index(v) for v in bits(members))
+    if at[-1] - at[0] >= min(len(at), LARGEST + 1) or len(at) > LARGEST:
+        return None
+    if len(at) > SMALL and not closed(problem, [network.order[i] for i in at]):
+        return None
+    axes = axes_of(network, [network.order[i] for i in at])
+    if isinstance(axes, str):
+        return None
+    leaves = problem.escaping(members)
+    leaving = [i for i, b in enumerate(axes.buffers) if b.tensor is not None and leaves >> b.tensor & 1]
+    search = search_of(problem, axes, leaving)
+    if search.shapes(problem.budget) > effort_of(problem, axes).most_shapes:
+        return None
+    return axes, search
 
 
 def _subgroups(problem: FusionProblem, members: int, tiling: Tiling) -> int | None:

@@ -23,7 +23,9 @@ def difference(
     Raises `TooManyStates` where elementary moves do not end within `most_states`.
     """
     found = None if search.misfits else search.best().dram_bytes
-    expected = least_dram_bytes(problem, over, most_states=most_states, nests=nests)
+    expected = least_dram_bytes(
+        problem, over, most_states=most_states, nests=nests, under=search.nests.overlap
+    )
     if found != expected:
         return found, f"{found} found, {expected} by elementary moves"
     if found is not None and found < least_bytes(problem):

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from random import Random
 
+from onchip.check.nest_overlap import prove_nest_overlap
 from onchip.check.nests import Nested, nested
 from onchip.check.rules import Broken
 from onchip.network import Network
@@ -34,6 +35,9 @@ def trial(seed: int) -> Counter[str]:
     if any(ALL in cut.writes.axes and axes.buffers[cut.writes.buffer].elements > 1 for cut in axes.operators):
         return Counter(["an output is not cut along its operator's axes"])
     whole = random_whole(random, sorted(operands))
+    pairs = may_lie_over(network, axes, leaving)
+    if pairs and random.random() < 0.6:
+        whole |= {*random.choice(pairs)}
     outside = {
         b.name: b.maker is not None
         for b in axes.buffers
@@ -95,7 +99,50 @@ def trial(seed: int) -> Counter[str]:
         law.crossing.get(axes.buffers[n].tensor or -1, 0) > axes.buffers[n].bytes for n in wider
     )
     found += ["packed beyond the worst moment"] * (law.layout.extent > law.layout.need)
+    for x, t in pairs:
+        if x in whole and t in whole:
+            found.append(written_over(network, axes, nest, leaving, whole, law, (x, t), seed))
     return Counter(found)
+
+
+def may_lie_over(network: Network, axes: GroupAxes, leaving: set[int]) -> list[tuple[int, int]]:
+    """The inputs and outputs of as many bytes."""
+    inputs = {b.tensor for b in axes.buffers if b.tensor is not None and b.maker is None}
+    size = [t.bytes for t in network.tensors]
+    return [(x, y) for x in sorted(inputs) for y in sorted(leaving) if size[x] == size[y]]
+
+
+def written_over(
+    network: Network,
+    axes: GroupAxes,
+    nest: Nest,
+    leaving: set[int],
+    whole: frozenset[int],
+    law: Nested,
+    pair: tuple[int, int],
+    seed: int,
+) -> str:
+    """Let an output lie over an input: what is proved the machine can do, and nearly all else it cannot."""
+    x, t = pair
+    try:
+        prove_nest_overlap(network, "g", law.layout, t, x, 0)
+    except Broken as refusal:
+        proved, rule = False, refusal.rule
+    else:
+        proved, rule = True, "nest-under"
+    assert rule == "nest-under", (seed, rule)
+    failure = None
+    try:
+        ran = run_nest(axes, nest, leaving, whole, over={x: t})
+    except Failed as lost:
+        failure = lost
+    if failure is not None:
+        assert not proved, (seed, failure, pair, nest)
+        return "an output may not lie over an input"
+    want = unfused(axes)
+    for n in ran.values:
+        assert ran.values[n] == want[n], (seed, pair, nest)
+    return "an output over an input" if proved else "an output could lie over an input, and may not"
 
 
 def same_turns(law: Nested, ran: Ran) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
+from types import MappingProxyType
 
 from onchip.network.axes import ALL, Cut, GroupAxes, Use
 from onchip.plans import Leaf, Loop, Nest
@@ -160,15 +161,17 @@ def run_nest(
     offsets: Mapping[tuple[int, int], int] | None = None,
     accumulator: int | None = None,
     wide: Collection[int] = (),
+    over: Mapping[int, int] = MappingProxyType({}),
 ) -> Ran:
     """Run a nest. `leaving` and `whole` are tensors; `offsets` say where the buffer of a use lies.
 
     A sum that is not finished takes `accumulator` bytes, or those of an element; what is beside the buffer
     of a maker's output lies at the offset of (maker, -1), and what its sums carry at (maker, -2).
     The buffers that are `wide` have no accumulators beside them: all
-    that they hold is unfinished at once. Raises `Failed` where it cannot go on.
+    that they hold is unfinished at once. A whole input that is a key of `over` lies under the whole output
+    there, at one address. Raises `Failed` where it cannot go on.
     """
-    return Machine(axes, nest, leaving, whole, alignment, offsets, accumulator, wide).run()
+    return Machine(axes, nest, leaving, whole, alignment, offsets, accumulator, wide, over).run()
 
 
 class Machine:
@@ -182,6 +185,7 @@ class Machine:
         offsets: Mapping[tuple[int, int], int] | None,
         accumulator: int | None,
         wide: Collection[int],
+        over: Mapping[int, int],
     ) -> None:
         self.axes, self.nest, self.alignment, self.offsets = axes, nest, alignment, offsets
         self.whole = {n for n, b in enumerate(axes.buffers) if b.tensor in whole}
@@ -199,6 +203,9 @@ class Machine:
         self.sets: set[tuple[frozenset[int], frozenset[int]]] = set()
         self.accumulator, self.wide = accumulator, wide
         self.sums = {cut.writes.buffer: Unfinished() for cut in axes.operators}
+        self.over = {t: x for x, t in over.items()}
+        self.under: dict[int, int] = {}  # what is written in the place of an output over an input: that input
+        self.gone: dict[int, set[int]] = {x: set() for x in over}  # bytes of an input that were written over
         self.boxes = self.homes()
         self.box = {use: box for box in self.boxes for use in box.shared}
 
@@ -253,6 +260,9 @@ class Machine:
                 cut = self.axes.operators[at]
                 [guest] = {u.buffer for u in cut.reads if self.axes.buffers[u.buffer].name == leaf.over}
                 host[guest] = cut.writes.buffer
+        for n in self.whole & self.out:
+            if self.axes.buffers[n].tensor in self.over:
+                self.under[n] = self.over[self.axes.buffers[n].tensor]
         for guest in host:
             last = guest
             while last in host:
@@ -260,6 +270,8 @@ class Machine:
             if last in self.whole:
                 self.lying[guest] = self.lying[last]
                 self.whole.add(guest)
+                if last in self.under:
+                    self.under[guest] = self.under[last]
             else:
                 [box] = [b for b in boxes if b.buffer == last]
                 box.shared += self.users(guest)
@@ -468,6 +480,16 @@ class Machine:
     def make(self, at: int, now: Now) -> None:
         cut = self.axes.operators[at]
         along = [now.of(self.axes, at, axis)[0] for axis in range(len(cut.axes))]
+        apart = [axis for axis in range(cut.outputs) if axis not in cut.together]
+        if cut.writes.buffer not in self.under:
+            apart = []
+        # Over an input it is written row by row: what stays together is read before any of it is written.
+        for row in product(*(along[axis] for axis in apart)):
+            for axis, index in zip(apart, row, strict=True):
+                along[axis] = range(index, index + 1)
+            self.make_box(at, cut, along)
+
+    def make_box(self, at: int, cut: Cut, along: Sequence[range]) -> None:
         added: dict[Index, list[int]] = {}
         for index in product(*along):
             place = tuple(index[a] for a in cut.writes.axes) if cut.writes.axes != (ALL,) else (0,)
@@ -482,6 +504,8 @@ class Machine:
             known = into.get(place)
             old = known if known is not None and known.buffer == buffer else Entry(0, 0, buffer)
             into[place] = Entry((old.value + sum(values)) % PRIME, old.terms + len(values), buffer)
+            if buffer in self.under:
+                self.gone[self.under[buffer]].update(self.bytes_of(buffer, place))
             self.add(buffer, place, into[place].terms)
 
     def there(self, at: int, n: int, use: Use) -> dict[Index, Entry]:
@@ -498,6 +522,9 @@ class Machine:
         made = self.axes.buffers[buffer].maker is not None
         if buffer in self.whole:
             if not made:
+                gone = self.gone.get(self.axes.buffers[buffer].tensor or 0)
+                if gone and not gone.isdisjoint(self.bytes_of(buffer, place)):
+                    raise Failed(f"{self.axes.buffers[buffer].name} was written over")
                 return start(buffer, place)
             found = self.lying[buffer].get(place)
         else:
@@ -505,6 +532,14 @@ class Machine:
         if found is None or found.buffer != buffer or (made and found.terms != self.terms(buffer)):
             raise Failed(f"{self.axes.buffers[buffer].name} is not there, or not finished")
         return found.value
+
+    def bytes_of(self, buffer: int, place: Index) -> range:
+        """The bytes of an element in its tensor."""
+        one, at = self.axes.buffers[buffer], 0
+        for first, index, size in zip(one.first, place, one.whole, strict=True):
+            at = at * size + first + index
+        at += one.offset
+        return range(at * one.element, (at + 1) * one.element)
 
     # -- places --------------------------------------------------------------------------------------------
 

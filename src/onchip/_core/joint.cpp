@@ -15,18 +15,18 @@ namespace onchip::joint {
 
 namespace {
 
-// The search of a text, asked by the prices: a mask of whole buffers, a room, and a limit that counts.
+// The search of a text, asked by the prices: the whole buffers, a room, and a limit that counts.
 NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes) {
-    return {[problem](std::uint64_t whole, Bytes room, Bytes limit, std::uint64_t looks, const std::function<bool()>& stop) {
+    return {[problem](const NestWhole& whole, Bytes room, Bytes limit, std::uint64_t looks, const std::function<bool()>& stop) {
                 Limits<nests::Progress> limits;
                 if (stop) limits.stop = [&stop](const nests::Progress&) { return stop(); };
-                nests::Answer answer = problem->best(whole, room, std::min(limit, nests::unlimited), limits, looks);
+                nests::Answer answer = problem->best(whole.buffers, whole.over, room, std::min(limit, nests::unlimited), limits, looks);
                 return NestSearched{std::move(answer.found), answer.end != End::complete, answer.end == End::nodes};
             },
             [problem, budget, most_shapes](const std::function<bool()>& stop) -> std::optional<bool> {
                 Limits<nests::Progress> limits;
                 if (stop) limits.stop = [&stop](const nests::Progress&) { return stop(); };
-                const nests::Answer answer = problem->best(0, budget, nests::unlimited, limits, most_shapes);
+                const nests::Answer answer = problem->best(0, {}, budget, nests::unlimited, limits, most_shapes);
                 if (answer.shapes > most_shapes) return false;
                 return answer.end == End::complete ? std::optional(true) : std::nullopt;
             },
@@ -45,6 +45,7 @@ void bind(nb::module_& m) {
     answer<Step>(m, "JointStep", Field("members", &Step::members), Field("whole", &Step::whole),
                  Field("evicted", &Step::evicted))
         .def_prop_ro("over", [](const Step& self) { return self.over == no_id ? std::nullopt : std::optional(self.over); })
+        .def_prop_ro("made", [](const Step& self) { return self.made == no_id ? std::nullopt : std::optional(self.made); })
         .def_prop_ro("plain", [](const Step& self) { return self.way.plain; })
         .def_prop_ro("nest", [](const Step& self) { return self.way.nest; })
         .def_prop_ro("cost", [](const Step& self) { return self.way.cost; });
@@ -55,7 +56,7 @@ void bind(nb::module_& m) {
         .def_prop_ro("cost", [](const Found& self) { return self.cost < unlimited ? std::optional(self.cost) : std::nullopt; });
     given<NestGroup>(m, "JointNest", Field("members", &NestGroup::members), Field("text", &NestGroup::text),
                      Field("buffers", &NestGroup::buffers), Field("floor", &NestGroup::floor),
-                     Field("windowed", &NestGroup::windowed));
+                     Field("windowed", &NestGroup::windowed), Field("over", &NestGroup::over));
     nb::class_<NestCosts>(m, "NestCosts")
         .def(
             "__init__",
@@ -74,12 +75,15 @@ void bind(nb::module_& m) {
         .def("deepen", &NestCosts::deepen, nb::arg("looks"))
         .def(
             "nest",
-            [](NestCosts& self, std::uint32_t text, std::uint64_t whole, Bytes room) -> std::optional<nests::Found> {
+            [](NestCosts& self, std::uint32_t text, std::uint64_t whole, std::optional<std::pair<Id, Id>> over,
+               Bytes room) -> std::optional<nests::Found> {
                 if (text >= self.size()) throw std::invalid_argument("joint: a nest of no text");
-                const nests::Found* const found = self.nest(text, whole, room);
+                NestWhole kept{whole, {}};
+                if (over) kept.over = nests::Over{over->first, over->second};
+                const nests::Found* const found = self.nest(text, kept, room);
                 return found ? std::optional(*found) : std::nullopt;
             },
-            nb::kw_only(), nb::arg("text"), nb::arg("whole"), nb::arg("room"));
+            nb::kw_only(), nb::arg("text"), nb::arg("whole"), nb::arg("over").none(), nb::arg("room"));
     nb::class_<Search>(m, "Joint")
         .def(
             "__init__",

@@ -14,7 +14,7 @@ bool NestCosts::quick(std::uint32_t text) {
 constexpr std::uint64_t part_first = 8, least_first = 100;
 
 // Most searches end before it takes to find out whether a text is left out: we ask that of the others alone.
-NestSearched NestCosts::search(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit) {
+NestSearched NestCosts::search(std::uint32_t text, const NestWhole& whole, Bytes room, Bytes limit) {
     const NestText& of = texts_[text];
     if (!quick_[text].value_or(true)) return {};
     if (limit < unlimited && stop_ && stop_()) return {std::nullopt, true};  // what it is to beat will do
@@ -28,7 +28,7 @@ NestSearched NestCosts::search(std::uint32_t text, std::uint64_t whole, Bytes ro
     return of.best(whole, room, limit, looks_, stop_);
 }
 
-NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit) {
+NestAnswer NestCosts::best(std::uint32_t text, const NestWhole& whole, Bytes room, Bytes limit) {
     Stairs& stairs = known_[Key{text, whole}];
     if (const std::optional<Bytes> known = stairs.at(room)) {
         if (*known >= limit) return {std::nullopt, stairs.cut};
@@ -60,7 +60,7 @@ NestAnswer NestCosts::best(std::uint32_t text, std::uint64_t whole, Bytes room, 
     return {std::nullopt, stairs.cut};
 }
 
-const nests::Found* NestCosts::nest(std::uint32_t text, std::uint64_t whole, Bytes room) {
+const nests::Found* NestCosts::nest(std::uint32_t text, const NestWhole& whole, Bytes room) {
     if (!best(text, whole, room, unlimited).found) return nullptr;
     return &nests_[known_[Key{text, whole}].mark(room)];
 }

@@ -30,11 +30,18 @@ struct NestSearched {
     bool cut = false, spent = false;
 };
 
+// The buffers that lie on chip whole, and of which two one lies over the other, if any.
+struct NestWhole {
+    std::uint64_t buffers = 0;
+    std::optional<nests::Over> over{};
+    bool operator==(const NestWhole&) const = default;
+};
+
 // The search of one text.
 struct NestText {
     // The best nest with the buffers of a mask whole, in a room, if it moves less than a limit. `stop` ends the search.
     // It looks at no more shapes, and tiles of loops along which windows slide, than `looks`.
-    std::function<NestSearched(std::uint64_t whole, Bytes room, Bytes limit, std::uint64_t looks,
+    std::function<NestSearched(const NestWhole& whole, Bytes room, Bytes limit, std::uint64_t looks,
                                const std::function<bool()>& stop)> best;
     // Whether its search looks at no more shapes than `most_shapes` in the whole budget: what takes longer is left out.
     // None: it was stopped.
@@ -48,6 +55,7 @@ struct NestGroup {
     std::vector<std::pair<Id, std::uint64_t>> buffers;  // the group's buffers by tensor
     Bytes floor = 0;          // what crosses at least where nothing is whole, weights included
     std::vector<Id> windowed; // tensors over which windows slide: whole, they leave the loops to others
+    std::vector<std::pair<Id, Id>> over;  // inputs and the outputs that may lie over them, where both are whole
 };
 
 // What groups cost as nests, by text: what was asked once is known, to every search that shares this.
@@ -59,9 +67,9 @@ class NestCosts {
 
     std::size_t size() const { return texts_.size(); }
     // The least that crosses in `room`, if it is below `limit`.
-    NestAnswer best(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
+    NestAnswer best(std::uint32_t text, const NestWhole& whole, Bytes room, Bytes limit);
     // The nest that costs what `best` says in this room; null if there is none.
-    const nests::Found* nest(std::uint32_t text, std::uint64_t whole, Bytes room);
+    const nests::Found* nest(std::uint32_t text, const NestWhole& whole, Bytes room);
     // Searches that were cut off begin again with more looks from now on.
     void deepen(std::uint64_t looks);
     // Texts of which some search was cut off.
@@ -75,15 +83,17 @@ class NestCosts {
   private:
     // False for a text that is left out: it has no nests.
     bool quick(std::uint32_t text);
-    NestSearched search(std::uint32_t text, std::uint64_t whole, Bytes room, Bytes limit);
+    NestSearched search(std::uint32_t text, const NestWhole& whole, Bytes room, Bytes limit);
     struct Key {
         std::uint32_t text;
-        std::uint64_t whole;
+        NestWhole whole;
         bool operator==(const Key&) const = default;
     };
     struct Hash {
         std::size_t operator()(const Key& k) const {
-            const std::uint64_t x = (k.whole + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL ^ k.text;
+            const std::uint64_t over = k.whole.over ? k.whole.over->input * 64 + k.whole.over->output + 1 : 0;
+            const std::uint64_t whole = (k.whole.buffers + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL;
+            const std::uint64_t x = whole ^ (over << 32) ^ k.text;
             return (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
         }
     };

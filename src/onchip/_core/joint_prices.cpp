@@ -91,13 +91,35 @@ Prices::Info& Prices::info(Id group) {
             const std::vector<Id>& windowed = nest->windowed;
             operand.wholly |= std::find(windowed.begin(), windowed.end(), operand.tensor) != windowed.end();
         }
+        find_pairs(*nest, i);
     }
     return i;
+}
+
+void Prices::find_pairs(const NestGroup& nest, Info& info) {
+    info.first_pair = static_cast<std::uint32_t>(pairs_.size());
+    const auto place = [&](Id tensor) {
+        std::uint32_t o = 0;
+        while (o < info.count && operands_[info.at + o].tensor != tensor) ++o;
+        return o;
+    };
+    for (const auto& [under, above] : nest.over) {
+        const Pair pair{place(under), place(above)};
+        if (std::max(pair.input, pair.output) >= std::min<std::size_t>(info.count, most_operands)) continue;
+        operands_[info.at + pair.input].paired = operands_[info.at + pair.output].paired = true;
+        pairs_.push_back(pair);
+    }
+    info.pairs = static_cast<std::uint32_t>(pairs_.size()) - info.first_pair;
 }
 
 std::span<const Operand> Prices::operands(Id group) {
     const Info& i = info(group);
     return {operands_.data() + i.at, i.count};
+}
+
+std::span<const Pair> Prices::pairs(Id group) {
+    const Info& i = info(group);
+    return {pairs_.data() + i.first_pair, i.pairs};
 }
 
 Bytes Prices::weights(Id group) { return info(group).weights; }
@@ -114,11 +136,18 @@ bool Prices::streams(Id group, Mask whole) {
     return std::find(op.streams.begin(), op.streams.end(), passing) != op.streams.end();
 }
 
-Way Prices::evaluate(Id group, Mask whole, Bytes room, Bytes limit) {
+Way Prices::evaluate(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
     Way way;
     cut_now_ = false;
-    load(group);
     ++evaluated_;
+    if (over == no_id) in_tiles(group, whole, room, limit, way);
+    if (nested(group)) as_nest(group, whole, over, room, limit, way);
+    return way;
+}
+
+// In bands, through a workspace, or in blocks.
+void Prices::in_tiles(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
+    load(group);
     evaluator_.keep_whole(whole);
     evaluator_.reserve(budget_ - room);
     const bool parts = problem_.maps_budget < budget_ || problem_.weights_budget < budget_;
@@ -167,24 +196,32 @@ Way Prices::evaluate(Id group, Mask whole, Bytes room, Bytes limit) {
             }
         }
     }
-    if (nested(group)) as_nest(group, whole, room, limit, way);
-    return way;
 }
 
 // Run the group as a nest where that moves less than `way`.
-void Prices::as_nest(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
+void Prices::as_nest(Id group, Mask whole, Id over, Bytes room, Bytes limit, Way& way) {
     const NestGroup& nest = *nested(group);
     Bytes within = room, apart = 0;  // in a buffer with parts the scratch must find room beside the maps
     if (problem_.maps_budget < budget_ || problem_.weights_budget < budget_)
         within = std::min({room, problem_.maps_budget - (budget_ - room), problem_.weights_budget});
     if (within < 0) return;
-    std::uint64_t kept = 0;
+    NestWhole kept;
     const std::span<const Operand> all = operands(group);
+    const auto buffers_of = [&](Id tensor) {
+        std::uint64_t found = 0;
+        for (const auto& [held, buffers] : nest.buffers)
+            if (held == tensor) found |= buffers;
+        return found;
+    };
     for (std::size_t o = 0; o < all.size(); ++o) {
         const bool in = o < most_operands && (whole >> o & 1) != 0;
         if (!in) apart += all[o].bytes;
-        for (const auto& [tensor, buffers] : nest.buffers)
-            if (in && tensor == all[o].tensor) kept |= buffers;
+        if (in) kept.buffers |= buffers_of(all[o].tensor);
+    }
+    if (over != no_id) {
+        const auto buffer = [&](std::uint32_t o) { return static_cast<nests::Id>(std::countr_zero(buffers_of(all[o].tensor))); };
+        const Pair pair = pairs(group)[over];
+        kept.over = nests::Over{buffer(pair.input), buffer(pair.output)};
     }
     const Bytes below = std::min(limit, way.own);
     const Bytes most = below >= unlimited ? unlimited : below + apart;
@@ -207,15 +244,15 @@ void Prices::forget_nests() {
     cut_ = cut_bands_;
 }
 
-Bytes Prices::tiled(Id group, Mask whole, Bytes room, Bytes limit) {
+Bytes Prices::tiled(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
     if (room < 0) return unlimited;
     if (single(group)) limit = unlimited;
-    const auto [entry, fresh] = stairs_.try_emplace(Key{group, whole});
+    const auto [entry, fresh] = stairs_.try_emplace(Key{group, over, whole});
     if (fresh) bytes_ += 160;
     cut_now_ = entry->second.cut;
     if (const auto known = entry->second.at(room)) return *known;
     if (!entry->second.below(room, limit)) return unlimited;
-    const Way way = evaluate(group, whole, room, limit);
+    const Way way = evaluate(group, whole, over, room, limit);
     cut_now_ = entry->second.cut = entry->second.cut || cut_now_;
     if (way.own >= limit && limit < unlimited) {
         entry->second.learn_bound(room, limit);
@@ -226,8 +263,36 @@ Bytes Prices::tiled(Id group, Mask whole, Bytes room, Bytes limit) {
     return way.own;
 }
 
-Way Prices::describe(Id group, Mask whole, Bytes room) {
-    return evaluate(group, whole, room, unlimited);
+Way Prices::describe(Id group, Mask whole, Id over, Bytes room) {
+    return evaluate(group, whole, over, room, unlimited);
+}
+
+// No more bytes of operands need not cross as they are whole: exactly where they are few, else the room.
+Bytes Prices::most_whole(Id group) {
+    const std::span<const Operand> all = operands(group);
+    std::vector<std::pair<Bytes, Bytes>> sizes;  // bytes, room
+    const auto most = [&](Bytes room, const Pair* without) {
+        sizes.clear();
+        for (std::size_t o = 0; o < all.size(); ++o)
+            if (!all[o].free && (!without || (o != without->input && o != without->output)))
+                sizes.emplace_back(all[o].bytes, all[o].room);
+        std::sort(sizes.rbegin(), sizes.rend());
+        const auto best = [&](const auto& self, std::size_t from, Bytes left) -> Bytes {
+            Bytes rest = 0, needs = 0;
+            for (std::size_t i = from; i < sizes.size(); ++i) rest += sizes[i].first, needs += sizes[i].second;
+            if (needs <= left || from == sizes.size()) return rest;
+            const Bytes without_it = self(self, from + 1, left);
+            if (sizes[from].second > left) return without_it;
+            return std::max(without_it, sizes[from].first + self(self, from + 1, left - sizes[from].second));
+        };
+        if (sizes.size() > few_operands) return room;
+        return best(best, 0, room);
+    };
+    Bytes found = most(budget_, nullptr);
+    for (const Pair& pair : pairs(group))  // two in one place
+        if (const Operand &x = all[pair.input], &y = all[pair.output]; !x.free && !y.free && x.room <= budget_)
+            found = std::max(found, x.bytes + y.bytes + most(budget_ - x.room, &pair));
+    return found;
 }
 
 Prices::Info& Prices::outlined(Id group) {
@@ -248,7 +313,7 @@ Prices::Info& Prices::outlined(Id group) {
         i.own = i.weights - i.skipped;
         Bytes crossing = 0;
         for (const Operand& o : operands(group)) crossing += o.free ? 0 : o.bytes;
-        i.bound = i.own + std::max<Bytes>(0, crossing - budget_);
+        i.bound = i.own + std::max<Bytes>(0, crossing - most_whole(group));
         return i;
     }
     ++evaluated_;
@@ -308,7 +373,7 @@ Bytes Prices::least(Id group, Bytes limit) {
     for (std::size_t o = 0; o < all.size(); ++o) {
         whole += all[o].room;
         // What crosses in any case may as well be streamed: its buffer is no larger, but for some nests.
-        if ((!all[o].free || all[o].wholly) && all.size() <= most_operands) choice_.emplace_back(all[o], Mask{1} << o);
+        if ((!all[o].free || all[o].wholly || all[o].paired) && all.size() <= most_operands) choice_.emplace_back(all[o], Mask{1} << o);
     }
     std::sort(choice_.begin(), choice_.end(), [](const auto& a, const auto& b) { return a.first.bytes > b.first.bytes; });
     priced_ = group, patterns_ = parts_ = 0;
@@ -327,7 +392,7 @@ Bytes Prices::least(Id group, Bytes limit) {
         }
     }
     if (all.size() <= most_operands)
-        cheapest(0, 0, budget_, 0);
+        cheapest(0, 0, budget_, 0, no_id);
     else
         best_ = std::min(best_, least_own_);
     i.priced = best_ < limit || limit >= unlimited;
@@ -337,12 +402,12 @@ Bytes Prices::least(Id group, Bytes limit) {
 }
 
 // Patterns in the order of their largest operands, those that are whole first.
-void Prices::cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole) {
+void Prices::cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole, Id over) {
     if (crossing + least_own_ >= best_) return;
     if (from == choice_.size()) {
         ++patterns_;
         cut_now_ = false;
-        const Bytes found = tiled(priced_, whole, room, best_ >= unlimited ? unlimited : best_ - crossing);
+        const Bytes found = tiled(priced_, whole, over, room, best_ >= unlimited ? unlimited : best_ - crossing);
         if (found < unlimited) best_ = std::min(best_, found + crossing);
         if (cut_now_) best_ = std::min(best_, crossing + least_own_), patterns_ = most_patterns;
         return;
@@ -352,8 +417,16 @@ void Prices::cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole) 
         return;
     }
     const auto& [operand, bit] = choice_[from];
-    if (operand.room <= room) cheapest(from + 1, crossing, room - operand.room, whole | bit);
-    cheapest(from + 1, crossing + (operand.free ? 0 : operand.bytes), room, whole);
+    if (operand.room <= room) cheapest(from + 1, crossing, room - operand.room, whole | bit, over);
+    if (operand.paired && over == no_id) {
+        const std::span<const Pair> both = pairs(priced_);
+        for (Id p = 0; p < both.size(); ++p) {  // in one place with one that is whole already
+            const Mask input = Mask{1} << both[p].input, output = Mask{1} << both[p].output;
+            if ((bit == output && (whole & input)) || (bit == input && (whole & output)))
+                cheapest(from + 1, crossing, room, whole | bit, p);
+        }
+    }
+    cheapest(from + 1, crossing + (operand.free ? 0 : operand.bytes), room, whole, over);
 }
 
 }  // namespace onchip::joint

@@ -12,6 +12,7 @@ using Mask = std::uint64_t;  // of a group's operands
 
 inline constexpr std::size_t most_operands = 60;
 inline constexpr std::size_t most_patterns = 256;  // looked at for c(G); beyond, a bound of it
+inline constexpr std::size_t few_operands = 10;    // of which all sets are looked at
 inline constexpr std::size_t most_parts = 20'000;  // parts of patterns, likewise
 inline constexpr std::size_t most_branches = 20'000;  // of one evaluation; beyond, a way that may not be the best
 
@@ -22,6 +23,13 @@ struct Operand {
     bool external;
     bool free;  // crosses in any case, once: a graph input that nobody has read yet, an output of the network
     bool wholly = false;  // whole it may take less room, or cross less: a nest reads parts of it, or writes over it
+    bool paired = false;  // of an input and an output of which one may lie over the other
+};
+
+// An input and an output of a group that runs as a nest, by their places among its operands: if both are whole and the
+// input dies, the output may lie over it.
+struct Pair {
+    std::uint32_t input, output;
 };
 
 // How a group runs: whole as it is (a single operator, all operands whole), in blocks, in bands, or as a nest.
@@ -49,6 +57,7 @@ class Prices {
     const std::vector<Id>& members(Id group);
     // At most `most_operands`, else the group is never run.
     std::span<const Operand> operands(Id group);
+    std::span<const Pair> pairs(Id group);
     Bytes weights(Id group);
     // No way to run it moves less beside its operands: less than its weights where blocks skip pixels.
     Bytes floor(Id group) { return weights(group) - skipped(group); }
@@ -58,8 +67,8 @@ class Prices {
     const std::vector<Id>& over(Id op) const { return over_[op]; }
 
     // The least bytes beside the operands of a pattern in `room` bytes, in bands or blocks, if they are below `limit`;
-    // else `unlimited`.
-    Bytes tiled(Id group, Mask whole, Bytes room, Bytes limit = unlimited);
+    // else `unlimited`. `over`: one of the pairs lies so.
+    Bytes tiled(Id group, Mask whole, Id over, Bytes room, Bytes limit = unlimited);
     // Room that an operator needs beside its operands to run whole; no tiling has to hold.
     Bytes workspace(Id group) const { return problem_.round_up(problem_.operators[group - candidates_].workspace); }
     // Whether it is an operator some of whose operands may pass through its workspace.
@@ -68,7 +77,7 @@ class Prices {
     // those that cross in any case.
     Bytes least(Id group, Bytes limit = unlimited);
     // How it runs at the cost of tiled().
-    Way describe(Id group, Mask whole, Bytes room);
+    Way describe(Id group, Mask whole, Id over, Bytes room);
 
     // The group as one that may run as a nest; null if it may not.
     const NestGroup* nested(Id group) const { return nest_of_[group] == no_id ? nullptr : &nests_[nest_of_[group]]; }
@@ -83,6 +92,7 @@ class Prices {
   private:
     struct Info {
         std::uint32_t at = 0, count = 0;  // of operands_
+        std::uint32_t first_pair = 0, pairs = 0;
         Bytes weights = -1, least = 0, skipped = 0, own = 0, bound = 0;
         bool priced = false, outlined = false;
     };
@@ -95,10 +105,13 @@ class Prices {
     }
     bool streams(Id group, Mask whole);
     void load(Id group);
-    Way evaluate(Id group, Mask whole, Bytes room, Bytes limit);
+    Way evaluate(Id group, Mask whole, Id over, Bytes room, Bytes limit);
+    void in_tiles(Id group, Mask whole, Bytes room, Bytes limit, Way& way);
+    Bytes most_whole(Id group);
+    void find_pairs(const NestGroup& nest, Info& info);
     void add_nests();
-    void as_nest(Id group, Mask whole, Bytes room, Bytes limit, Way& way);
-    void cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole);
+    void as_nest(Id group, Mask whole, Id over, Bytes room, Bytes limit, Way& way);
+    void cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole, Id over);
 
     const fusion::Problem& problem_;
     // The groups as they were listed: the fuser may list others later.
@@ -117,19 +130,21 @@ class Prices {
     Id members_of_ = no_id;
     std::vector<Info> infos_;
     std::vector<Operand> operands_;
+    std::vector<Pair> pairs_;
     std::vector<std::pair<Operand, Mask>> choice_;  // of the search for c(G)
     Id priced_ = no_id;
     Bytes best_ = 0, least_own_ = 0;
     std::size_t patterns_ = 0, parts_ = 0;
     std::vector<Bytes> buffers_;
     struct Key {
-        Id group;
+        Id group, over;
         Mask whole;
         bool operator==(const Key&) const = default;
     };
     struct Hash {
         std::size_t operator()(const Key& k) const {
             std::uint64_t x = (k.whole + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL ^ k.group;
+            x += k.over * 0x9e3779b97f4a7c15ULL;
             x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
             return x ^ (x >> 31);
         }

@@ -117,7 +117,7 @@ Found Search::pass(std::size_t width, Bytes below, std::uint64_t seed, const Lim
     pool_.assign(2 * words, 0);
     for (Id t = 0; t < problem_.tensors.size(); ++t)
         if (problem_.tensors[t].producer == no_id) add(&pool_[words], t);
-    nodes_.push_back({0, no_id, no_id, 0, 0, 0, 0, no_id, false, 0, 0, 0});
+    nodes_.push_back({0, no_id, no_id, 0, 0, 0, 0, no_id, no_id, false, 0, 0, 0});
     bucket_[0].push_back(0);
     layer_[0].push_back(0);
     open_ = unlimited;
@@ -207,7 +207,7 @@ void Search::expand(Id node, const Move& move) {
     const std::span<const Operand> all = prices_.operands(move.group);
     operands_.assign(all.begin(), all.end());
     others_.clear(), out_.clear(), beside_.clear();
-    others_room_ = 0;
+    others_room_ = 0, dying_ = 0;
     const std::size_t words = downsets_.tensor_words();
     each(resident(nodes_[node]), words, [&](std::uint32_t t) {
         if (std::any_of(operands_.begin(), operands_.end(), [&](const Operand& o) { return o.tensor == t; })) return;
@@ -219,7 +219,7 @@ void Search::expand(Id node, const Move& move) {
     own_ = prices_.own(move.group);
     tries_ = 0;
     if (operands_.size() <= most_operands)
-        operand(0, 0, 0, room);
+        operand(0, 0, no_id, 0, room);
     else
         open_ = std::min(open_, nodes_[node_].cost + move_.bound);  // patterns of so many are not looked at
     if (prices_.single(move.group)) plain(room);
@@ -236,14 +236,20 @@ bool Search::stuck() {
     return true;
 }
 
-// Decides operand by operand whether it is whole. `room` is what is left of the budget, before evictions.
-void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
+// Decides operand by operand whether it is whole, and whether an output lies over an input. `room` is what is left of the
+// budget, before evictions.
+void Search::operand(std::size_t i, Mask whole, Id pair, Bytes paid, Bytes room) {
     const Bytes so_far = nodes_[node_].cost + paid + downsets_.ahead(move_.to);
     if (so_far + own_ >= below_ || stuck()) return;
     if (i == operands_.size()) {
         const Bytes limit = below_ >= unlimited ? unlimited : below_ - so_far;
-        const auto own = [&](Bytes left) { return left < 0 ? unlimited : prices_.tiled(move_.group, whole, left, limit); };
-        evictions(whole, paid, room, no_id, false, own);
+        const Mask under = pair == no_id ? 0 : Mask{1} << prices_.pairs(move_.group)[pair].input;
+        if (dying_ & ~under) return;  // nothing lies over it: it may as well be streamed
+        const Id over = pair == no_id ? no_id : operands_[prices_.pairs(move_.group)[pair].input].tensor;
+        const auto own = [&](Bytes left) {
+            return left < 0 ? unlimited : prices_.tiled(move_.group, whole, pair, left, limit);
+        };
+        evictions(whole, paid, room, over, pair, false, own);
         return;
     }
     const Operand o = operands_[i];
@@ -256,8 +262,14 @@ void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
     const bool passing = prices_.passing(move_.group);
     if (!o.external) {
         const bool unread = problem_.tensors[o.tensor].readers.empty() && !o.free;
-        if ((later || unread || passing || o.wholly) && possible) operand(i + 1, whole | bit, paid, left);
-        operand(i + 1, whole, paid + (o.free ? 0 : o.bytes), room);
+        if ((later || unread || passing || o.wholly) && possible) operand(i + 1, whole | bit, pair, paid, left);
+        if (o.paired && pair == no_id)
+            for (Id p = 0; p < prices_.pairs(move_.group).size(); ++p) {
+                const auto [input, output] = prices_.pairs(move_.group)[p];
+                const bool dies = !test(downsets_.live(move_.to), operands_[input].tensor);
+                if (output == i && (whole >> input & 1) && dies) operand(i + 1, whole | bit, p, paid, room);
+            }
+        operand(i + 1, whole, pair, paid + (o.free ? 0 : o.bytes), room);
         return;
     }
     const bool touched = [&] {
@@ -268,22 +280,29 @@ void Search::operand(std::size_t i, Mask whole, Bytes paid, Bytes room) {
     }();
     const Bytes crosses = touched ? o.bytes : 0;
     if (test(resident(nodes_[node_]), o.tensor)) {
-        if (possible) operand(i + 1, whole | bit, paid, left);
+        if (possible) operand(i + 1, whole | bit, pair, paid, left);
         // Else its copy is read piece by piece, and it leaves first; or it stays besides, where blocks cannot take it
         // whole and a later group can. (Bands that take it whole need no more of anything.)
         const Bytes write = test(copied(nodes_[node_]), o.tensor) ? 0 : o.bytes;
         if (later && possible && prices_.single(move_.group)) {
             beside_.push_back(i);
-            operand(i + 1, whole, paid + write + crosses, left);
+            operand(i + 1, whole, pair, paid + write + crosses, left);
             beside_.pop_back();
         }
         out_.push_back(o.tensor);
-        operand(i + 1, whole, paid + write + crosses, room);
+        operand(i + 1, whole, pair, paid + write + crosses, room);
         out_.pop_back();
         return;
     }
-    operand(i + 1, whole, paid + crosses, room);
-    if ((later || passing || o.wholly) && possible) operand(i + 1, whole | bit, paid + crosses, left);
+    operand(i + 1, whole, pair, paid + crosses, room);
+    if (!possible) return;
+    if (later || passing || o.wholly) {
+        operand(i + 1, whole | bit, pair, paid + crosses, left);
+    } else if (o.paired) {
+        dying_ |= bit;
+        operand(i + 1, whole | bit, pair, paid + crosses, left);
+        dying_ &= ~bit;
+    }
 }
 
 // A single operator as it is, everything on chip.
@@ -303,21 +322,21 @@ void Search::plain(Bytes room) {
     const Bytes workspace = prices_.workspace(move_.group), weights = prices_.weights(move_.group);
     const Mask all = operands_.size() >= 64 ? ~Mask{0} : (Mask{1} << operands_.size()) - 1;
     const auto own = [&](Bytes left) { return left >= workspace ? weights : unlimited; };
-    evictions(all, paid, room, no_id, true, own);
+    evictions(all, paid, room, no_id, no_id, true, own);
     for (const Id x : prices_.over(op)) {
         if (test(downsets_.live(move_.to), x)) continue;  // somebody still reads it
         const Bytes shared = problem_.round_up(problem_.tensors[problem_.operators[op].outputs.front()].bytes);
-        evictions(all, paid, room + shared, x, true, own);
+        evictions(all, paid, room + shared, x, no_id, true, own);
         break;  // another one would free no more
     }
 }
 
 template <class Own>
-void Search::evictions(Mask whole, Bytes paid, Bytes room, Id over, bool is_plain, Own own) {
+void Search::evictions(Mask whole, Bytes paid, Bytes room, Id over, Id pair, bool is_plain, Own own) {
     const Bytes so_far = nodes_[node_].cost + paid + downsets_.ahead(move_.to);
     const Bytes least = own(room + others_room_);
     if (least >= unlimited || so_far + least >= below_) return;
-    whole_ = whole, over_ = over, plain_ = is_plain;
+    whole_ = whole, over_ = over, pair_ = pair, plain_ = is_plain;
     gone_.clear();
     const auto in = [&](Bytes freed) { return own(room + freed); };
     evict(0, 0, 0, paid, in);
@@ -373,10 +392,11 @@ void Search::reach(Bytes cost, Bytes freed) {
     Bytes room = prices_.budget() - others_room_ + freed;
     for (std::size_t i = 0; i < operands_.size(); ++i)
         if (plain_ || (whole_ >> i & 1) != 0) room -= operands_[i].room;
+    if (pair_ != no_id) room += operands_[prices_.pairs(move_.group)[pair_].output].room;
     if (!plain_)
         for (const std::size_t i : beside_) room -= operands_[i].room;
     const std::uint64_t tie = seed_ ? fusion::random_word(static_cast<Id>(seed_ * 0x9e3779b9U + ties_++)) : 0;
-    const Node node{move_.to, node_, move_.group, whole_, at, first, evictions, over_, plain_, total, room, tie};
+    const Node node{move_.to, node_, move_.group, whole_, at, first, evictions, over_, pair_, plain_, total, room, tie};
     if (rules_.dominance && beaten(node)) {
         pool_.resize(at);
         evicted_.resize(first);
@@ -432,11 +452,13 @@ std::vector<Step> Search::steps(Id last) {
             if (n.plain || (n.whole >> i & 1) != 0) s.whole.push_back(all[i].tensor);
         s.evicted.assign(evicted_.begin() + n.evicted, evicted_.begin() + n.evicted + n.evictions);
         s.over = n.over;
+        if (n.pair != no_id) s.made = all[prices_.pairs(n.group)[n.pair].output].tensor;
         if (n.plain) {
+            if (n.over != no_id) s.made = problem_.operators[s.members.front()].outputs.front();
             s.way.plain = true;
             s.way.own = prices_.weights(n.group);
         } else {
-            s.way = prices_.describe(n.group, n.whole, n.room);
+            s.way = prices_.describe(n.group, n.whole, n.pair, n.room);
         }
         result.push_back(std::move(s));
     }

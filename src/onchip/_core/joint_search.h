@@ -19,7 +19,7 @@ inline constexpr std::size_t few_tries = 40;        // when time is up
 struct Step {
     std::vector<Id> members;
     std::vector<Id> whole, evicted;  // tensors: operands on chip; what leaves before
-    Id over = no_id;                 // the operand whose place the output takes
+    Id over = no_id, made = no_id;   // the operand whose place an output takes, and that output
     Way way;
 };
 
@@ -68,17 +68,17 @@ class Search {
         Mask whole;
         std::size_t sets;  // residents and copies, in pool_
         std::uint32_t evicted, evictions;
-        Id over;
+        Id over, pair;
         bool plain;
         Bytes cost, room;
         std::uint64_t tie;
     };
     void expand(Id node, const Move& move);
-    void operand(std::size_t i, Mask whole, Bytes paid, Bytes room);
+    void operand(std::size_t i, Mask whole, Id pair, Bytes paid, Bytes room);
     bool stuck();
     void plain(Bytes room);
     template <class Own>
-    void evictions(Mask whole, Bytes paid, Bytes room, Id over, bool is_plain, Own own);
+    void evictions(Mask whole, Bytes paid, Bytes room, Id over, Id pair, bool is_plain, Own own);
     template <class Own>
     void evict(std::size_t from, Bytes freed, Bytes smallest, Bytes paid, const Own& own);
     void reach(Bytes cost, Bytes room);
@@ -116,7 +116,8 @@ class Search {
     std::vector<std::size_t> beside_;    // operands that stay while their copies are read
     Bytes others_room_ = 0, own_ = 0;
     Mask whole_ = 0;
-    Id over_ = no_id;
+    Id over_ = no_id, pair_ = no_id;
+    Mask dying_ = 0;  // operands that are loaded to be written over
     bool plain_ = false;
     std::vector<Word> made_;
 };

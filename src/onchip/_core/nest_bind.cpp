@@ -53,16 +53,18 @@ void bind(nb::module_& m) {
              nb::arg("rules"))
         .def(
             "best",
-            [](Problem& self, const std::vector<Id>& whole, Bytes room, std::optional<Bytes> below,
-               std::optional<std::uint64_t> most_shapes, const Wanted& wanted) {
+            [](Problem& self, const std::vector<Id>& whole, std::optional<std::pair<Id, Id>> over, Bytes room,
+               std::optional<Bytes> below, std::optional<std::uint64_t> most_shapes, const Wanted& wanted) {
                 const Set set = set_of(whole, self.group().buffers.size());
                 Asked asked;
                 const Limits<Progress> limits = asked.limits<Progress>(wanted);
+                std::optional<Over> lies;
+                if (over) lies = Over{over->first, over->second};
                 return asked.run([&] {
-                    return self.best(set, room, below.value_or(unlimited), limits, most_shapes.value_or(~std::uint64_t{0}));
+                    return self.best(set, lies, room, below.value_or(unlimited), limits, most_shapes.value_or(~std::uint64_t{0}));
                 });
             },
-            nb::kw_only(), nb::arg("whole"), nb::arg("room"), nb::arg("below").none(),
+            nb::kw_only(), nb::arg("whole"), nb::arg("over").none() = nb::none(), nb::arg("room"), nb::arg("below").none(),
             nb::arg("most_shapes").none() = nb::none(), nb::arg("limits"))
         .def(
             "least",

@@ -132,6 +132,7 @@ void Framing::decide(std::size_t next, bool fresh) {
     if (fresh && last) ++looks_;  // likewise
     else if (fresh && !may_beat(next, 0)) return;
     if (last) {
+        if (settings_.over && !reads_ahead()) return;
         take(next);
         frame_.exact = true;
         Homes homes(group_, settings_, orders_, shape_, &frame_);
@@ -149,6 +150,20 @@ void Framing::decide(std::size_t next, bool fresh) {
         frame_.ring[buffer] = -1;
     }
     decide(next + 1, true);
+}
+
+// True if what lies over a whole input overwrites nothing that a later turn reads.
+bool Framing::reads_ahead() const {
+    const Id writer = static_cast<Id>(group_.buffers[settings_.over->output].maker);
+    for (const Id u : group_.uses[settings_.over->input]) {
+        const Access& read = group_.accesses[u];
+        if (read.op == writer) continue;
+        for (const Id l : loops_) {
+            if (l >= std::min(shape_.depth[read.op], shape_.depth[writer])) continue;
+            if (!shape_.windows[l]->reads_ahead(ranges_[l].first, again(l, candidates_.size()), read, writer)) return false;
+        }
+    }
+    return true;
 }
 
 }  // namespace onchip::nests

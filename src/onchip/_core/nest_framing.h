@@ -48,6 +48,7 @@ class Framing {
     bool may_beat(std::size_t decided, Set nothing);
     void narrow();
     void decide(std::size_t next, bool fresh);
+    bool reads_ahead() const;
 
     const Group& group_;
     const Settings& settings_;

@@ -117,9 +117,13 @@ Group::Group(std::vector<Operator> given, std::vector<Buffer> used, bool every_t
 // What an operator makes may take the place of an operand that is made and read here alone, once, and whose element,
 // or row, it needs for that of its own.
 bool Group::may_lie_under(const Access& read, const Access& made) const {
+    const Buffer& x = buffers[read.buffer];
+    return !read.writes && x.maker >= 0 && !x.leaves && uses[read.buffer].size() == 2 && by_element(read, made);
+}
+
+bool Group::by_element(const Access& read, const Access& made) const {
     const Buffer &x = buffers[read.buffer], &y = buffers[made.buffer];
     const Operator& op = operators[read.op];
-    if (read.writes || x.maker < 0 || x.leaves || uses[read.buffer].size() != 2) return false;
     if (x.sides != y.sides || x.element != y.element) return false;
     for (std::size_t s = 0; s < read.axes.size(); ++s) {
         const bool row = read.axes[s] < 0 && std::count(op.together.begin(), op.together.end(),

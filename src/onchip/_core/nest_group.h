@@ -104,6 +104,8 @@ class Group {
     Bytes least(Id buffer) const { return least_[buffer]; }
     // True if windows slide along the side that a loop over the class cuts.
     bool slides_along(const Access& access, Id loop_class) const;
+    // True if an operator needs an element, or a row that stays together, of an operand for that of its output alone.
+    bool by_element(const Access& read, const Access& made) const;
     // True if the buffer is made here and read here.
     bool inner(Id buffer) const { return buffers[buffer].maker >= 0 && uses[buffer].size() > 1; }
     // True if partial sums of the buffer take more than its elements: they are wider, or carry values beside them.

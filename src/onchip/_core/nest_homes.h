@@ -24,6 +24,7 @@ struct Rules {
 
 struct Settings {
     Set whole = 0;  // buffers that lie on chip whole
+    std::optional<Over> over{};  // two of them: one lies over the other
     Bytes room = 0, alignment = 1;
     std::size_t spine = deepest;
     std::size_t passes = most;  // of one nest
@@ -32,7 +33,7 @@ struct Settings {
     std::size_t windows = 2;  // most loops of a spine along which windows slide
     Rules rules;
 
-    Kept kept() const { return {whole, rules.inner, rules.outer, in_place}; }
+    Kept kept() const { return {whole, rules.inner, rules.outer, in_place, over}; }
 };
 
 // The best nest so far. Its home by buffer, its tiles by loop, the order of slices by leaf.

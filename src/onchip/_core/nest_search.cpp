@@ -86,7 +86,27 @@ class Search {
             good &= shape_.depth[maker] >= depth || !has(shape_.after, maker);
         });
         if (late) shape_.after |= one(op);
-        return good;
+        return good && (!settings_.over || goes_on_over(op));
+    }
+
+    // False if a loop around this operator and another one, of those up to this one, reads what was written over.
+    bool goes_on_over(Id op) const {
+        const Id writer = written_over();
+        if (writer > op) return true;
+        const Access& written = group_.accesses[group_.of[writer].back()];
+        for (const Id u : group_.uses[settings_.over->input]) {
+            const Access& read = group_.accesses[u];
+            if (read.op == writer || read.op > op || (read.op != op && writer != op)) continue;
+            for (Id l = 0; l < std::min(shape_.depth[read.op], shape_.depth[writer]); ++l)
+                if (!goes_on(group_, shape_.classes[l], read, written, group_.classes[shape_.classes[l]].windows))
+                    return false;
+        }
+        return true;
+    }
+    // The operator that writes over an input.
+    Id written_over() const { return static_cast<Id>(group_.buffers[settings_.over->output].maker); }
+    bool lies_over(const Shape& shape) const {
+        return !settings_.over || read_before(group_, shape, settings_.over->input, written_over(), true);
     }
 
     // Adds what the operator's own buffers cost at two turns a loop; false if that or their room is too much.
@@ -188,11 +208,14 @@ class Search {
     }
 
     void visit() {
-        if (!place_windows(group_, settings_, windows_, shape_)) return;
+        if (!place_windows(group_, settings_, windows_, shape_) || !lies_over(shape_)) return;
         if (settings_.rules.bounds && !divide_ && !inner_fits()) return;
         if (settings_.rules.exchange && !divide_ && swapped()) return;
         if (divide_) {
-            divisions(group_, settings_, orders_, shape_, best_, [&](const Shape& divided) { look(divided); return over(); });
+            divisions(group_, settings_, orders_, shape_, best_, [&](const Shape& divided) {
+                if (lies_over(divided)) look(divided);
+                return over();
+            });
             return;
         }
         look(shape_);
@@ -237,7 +260,7 @@ std::vector<Group> with_pairings(Group group, bool pairs) {
 Problem::Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
                  std::size_t passes, bool long_passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules)
     : groups_(with_pairings(Group(std::move(operators), std::move(buffers), !rules.tiles), pairs)),
-      settings_{0, 0, alignment, spine, passes, long_passes, in_place, windows, rules},
+      settings_{0, {}, 0, alignment, spine, passes, long_passes, in_place, windows, rules},
       orders_(groups_[0], !rules.slices) {
     if (alignment < 1 || spine > deepest) throw std::invalid_argument("nest: alignment from 1, at most 3 loops");
 }
@@ -253,13 +276,23 @@ Bytes Problem::least(Set whole) const {
     return all;
 }
 
-Answer Problem::best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits,
+bool Problem::may_lie_over(Id input, Id output, Set whole) const {
+    const Group& of = group();
+    const Buffer &x = of.buffers.at(input), &y = of.buffers.at(output);
+    return x.maker < 0 && y.maker >= 0 && has(whole, input) && has(whole, output) && x.sides == y.sides &&
+           x.element == y.element;
+}
+
+Answer Problem::best(Set whole, std::optional<Over> over, Bytes room, Bytes below, const Limits<Progress>& limits,
                      std::uint64_t most_shapes) {
     const Group& of = group();
     for (Id b = 0; b < of.buffers.size(); ++b)
         if (of.buffers[b].maker >= 0 && !of.inner(b) && !of.buffers[b].leaves && !has(whole, b))
             throw std::invalid_argument("nest: nobody reads a buffer that does not leave");
+    if (over && !may_lie_over(over->input, over->output, whole))
+        throw std::invalid_argument("nest: no whole output of as many elements as the input below it");
     settings_.whole = whole;
+    settings_.over = over;
     settings_.room = room;
     Answer answer;
     Best best;

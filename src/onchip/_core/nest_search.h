@@ -43,10 +43,13 @@ class Problem {
     Problem(std::vector<Operator> operators, std::vector<Buffer> buffers, Bytes alignment, std::size_t spine,
             std::size_t passes, bool long_passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules);
 
-    // The best nest below `below` bytes; `whole` are buffers that lie on chip whole and cost nothing here. Ends when it
-    // has looked at more shapes than `most_shapes`: tiles of loops along which windows slide count each.
-    Answer best(Set whole, Bytes room, Bytes below, const Limits<Progress>& limits,
+    // The best nest below `below` bytes; `whole` are buffers that lie on chip whole and cost nothing here, `over` are an
+    // input and an output among them, of which one lies over the other. Ends when it has looked at more shapes than `most_shapes`:
+    // tiles of loops along which windows slide count each.
+    Answer best(Set whole, std::optional<Over> over, Bytes room, Bytes below, const Limits<Progress>& limits,
                 std::uint64_t most_shapes = ~std::uint64_t{0});
+    // True if an input and an output of as many elements are both whole.
+    bool may_lie_over(Id input, Id output, Set whole) const;
     // What crosses in any nest.
     Bytes least(Set whole) const;
     const Group& group() const { return groups_[0]; }

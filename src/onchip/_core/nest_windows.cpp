@@ -198,10 +198,9 @@ void Window::find_points() {
 }
 
 // From the last operator to the first: each goes as far as its readers need.
-Turned Window::at(std::size_t point, Set again, Set open) const {
+Window::Made Window::made(std::size_t point, Set again, Set open, Turned* found) const {
     const auto [turns, tile] = points_[point];
     const auto n = static_cast<std::size_t>(turns);
-    Turned found{turns, std::vector<Rows>(group_.accesses.size()), std::vector<Shared>(group_.buffers.size())};
     std::vector<std::int64_t> low(group_.size() * n), high(group_.size() * n), first(n);
     for (Id o = static_cast<Id>(group_.size()); o-- > 0;) {
         if (!has(inside_, o)) continue;
@@ -220,9 +219,11 @@ Turned Window::at(std::size_t point, Set again, Set open) const {
             for (std::size_t j = 0; j < n; ++j)
                 if (low[reader * n + j] < high[reader * n + j])
                     first[j] = std::min(first[j], first_of(slide, low[reader * n + j]));
-        Rows& own = found.own[group_.of[o].back()];
-        Shared& shared = found.shared[buffer];
-        shared.ring = ring(first, highs);
+        Rows unused;
+        Shared unshared;
+        Rows& own = found ? found->own[group_.of[o].back()] : unused;
+        Shared& shared = found ? found->shared[buffer] : unshared;
+        if (found) shared.ring = ring(first, highs);
         for (std::size_t j = 0; j < n; ++j) {
             const std::int64_t before = j ? highs[j - 1] : 0;
             if (group_.buffers[buffer].leaves) first[j] = std::min(first[j], before);
@@ -234,6 +235,27 @@ Turned Window::at(std::size_t point, Set again, Set open) const {
         }
         shared.anew.moved = own.moved;
     }
+    return {std::move(low), std::move(high)};
+}
+
+bool Window::reads_ahead(std::size_t point, Set again, const Access& read, Id writer) const {
+    const auto n = static_cast<std::size_t>(points_[point].turns);
+    const Made made = this->made(point, again, 0, nullptr);
+    const Slide slide = this->slide(read);
+    std::int64_t written = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+        const std::size_t here = read.op * n + j, there = writer * n + j;
+        if (made.low[here] < made.high[here] && first_of(slide, made.low[here]) < written) return false;
+        if (made.low[there] < made.high[there]) written = std::max(written, made.high[there]);
+    }
+    return true;
+}
+
+Turned Window::at(std::size_t point, Set again, Set open) const {
+    const auto n = static_cast<std::size_t>(points_[point].turns);
+    Turned found{points_[point].turns, std::vector<Rows>(group_.accesses.size()), std::vector<Shared>(group_.buffers.size())};
+    const auto [low, high] = made(point, again, open, &found);
+    std::vector<std::int64_t> first(n);
     for (Id b = 0; b < group_.buffers.size(); ++b) {
         if (fetched_[b].empty()) continue;
         const std::int64_t size =

@@ -50,6 +50,9 @@ class Window {
     // At one point. `again`: buffers made here whose rows are made again where a turn needs them again, and no others are.
     // Of those in `open` it is not known: they begin at the later of both.
     Turned at(std::size_t point, Set again, Set open) const;
+    // True if no turn reads, of a whole input, what an operator wrote over in one before it: of both the loop cuts one
+    // side. At one point, as above.
+    bool reads_ahead(std::size_t point, Set again, const Access& read, Id writer) const;
     // The least at any point from `from` on before `to`; all but `again` are open.
     const Turned& least(std::size_t from, std::size_t to, Set again);
 
@@ -60,6 +63,11 @@ class Window {
         Slide slide;
     };
 
+    // How far every operator goes in every turn: [low, high), by operator and turn.
+    struct Made {
+        std::vector<std::int64_t> low, high;
+    };
+    Made made(std::size_t point, Set again, Set open, Turned* found) const;
     bool find_links(Set whole);
     bool find_scales();
     void find_shares();

@@ -3,8 +3,8 @@
 A group without a tiling runs its operators one after the other. A group in bands runs its sub-groups one
 after the other; each reads some rows of X, and then, or at the same time, writes some rows of T. So each row
 of X has a last sub-group that reads it, each row of T one that writes it, and the proof compares the two
-wherever their bytes meet. docs/plan-program.md states the order within a sub-group. (Rings: see
-`ring_overlap`.)
+wherever their bytes meet. docs/plan-program.md states the order within a sub-group. (Nests: see
+`nest_overlap`; rings: `ring_overlap`.)
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from onchip.check.nest_overlap import prove_nest_overlap
 from onchip.check.operator_overlap import prove_overlap
 from onchip.check.rules import broken
 from onchip.check.tiles import Banded
@@ -45,6 +46,11 @@ def prove_group_overlap(
     """
     if unit.banded is not None:
         _prove_in_bands(network, unit, unit.banded, t, x, by, weights_apart)
+    elif unit.nest is not None:
+        for y in (t, x):
+            if y in (unit.crossing or ()):
+                broken("overlap-unproved", f"group {unit.name} streams {_name(network, y)}")
+        prove_nest_overlap(network, unit.name, unit.nest, t, x, by)
     elif unit.crossing is not None:
         broken("overlap-unproved", f"group {unit.name} runs in blocks")
     else:

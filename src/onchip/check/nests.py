@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import prod
 
@@ -69,7 +69,7 @@ class Layout:
     times. `windows` are the loops along which windows slide, outer ones first; in them homes are known by
     their numbers in `places`. `macs` are the multiply-accumulates of the group, with what is made again.
     `accumulators` are places beside those of outputs: partial sums, or what these carry, lie there until they
-    are complete.
+    are complete. `paths` are the leaves in the order in which they run, each with all around it.
     """
 
     axes: GroupAxes
@@ -80,6 +80,7 @@ class Layout:
     windows: tuple[Windows, ...]
     macs: int
     accumulators: tuple[Place, ...] = ()
+    paths: tuple[Path, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,9 @@ def nested(
     extent = max((place.offset + place.bytes for place in places), default=0)
     begun = tuple(tuple(sizes.entries(path.turns[:n]) for n in range(len(path.turns) + 1)) for path in paths)
     beside = places[len(homes) :]
-    layout = Layout(axes, places[: len(homes)], need, extent, begun, tuple(windows.values()), macs, beside)
+    layout = Layout(
+        axes, places[: len(homes)], need, extent, begun, tuple(windows.values()), macs, beside, paths
+    )
     parts = tuple(_part(axes, place, sums=place in beside) for place in worst)
     return Nested(layout, parts, crossing, weights)
 

@@ -15,7 +15,7 @@ from onchip.network.operators import Reach
 from onchip.network.reaches import reach_for
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.limits import NO_LIMITS, Limits
-from onchip.planners.nests import group_key
+from onchip.planners.nests import group_key, pairs_of
 
 __all__ = ["LARGEST", "SMALL", "Found", "NestCandidate", "candidates", "closed", "joined"]
 
@@ -31,8 +31,8 @@ class NestCandidate:
     """A group (bitset of operators), and its operators in the order in which they run.
 
     `leaving` are the buffers of its axes that must reach DRAM, `buffers` those of every tensor that enters or
-    leaves (bitsets), `windowed` the tensors among them over which windows slide. Groups of the same `text`
-    cost the same.
+    leaves (bitsets), `windowed` the tensors among them over which windows slide, `over` inputs, each with an
+    output that may lie over it. Groups of the same `text` cost the same.
     """
 
     members: int
@@ -40,6 +40,7 @@ class NestCandidate:
     leaving: tuple[int, ...]
     buffers: Mapping[int, int]
     windowed: tuple[int, ...]
+    over: tuple[tuple[int, int], ...]
     text: int
 
 
@@ -83,7 +84,8 @@ def candidates(problem: FusionProblem, largest: int = LARGEST, limits: Limits = 
         buffers = {tensors[i]: held for i, held in draft.buffers}
         text = texts[draft.text]
         windowed = tuple(tensors[i] for i in draft.windowed)
-        found.append(NestCandidate(members, operators, draft.leaving, buffers, windowed, text))
+        over = tuple((tensors[x], tensors[y]) for x, y in draft.over)
+        found.append(NestCandidate(members, operators, draft.leaving, buffers, windowed, over, text))
     return Found(tuple(found), tuple(groups))
 
 
@@ -104,6 +106,7 @@ class _Draft:
     leaving: tuple[int, ...]
     buffers: tuple[tuple[int, int], ...]
     windowed: tuple[int, ...]
+    over: tuple[tuple[int, int], ...]
     text: str
 
 
@@ -124,7 +127,13 @@ def _draft(
             buffers[at] = buffers.get(at, 0) | 1 << i
     slid = {use.buffer for op in axes.operators for use in op.uses if any(w is not None for w in use.slides)}
     windowed = tuple(at for at, own in buffers.items() if any(own >> i & 1 for i in slid))
-    return _Draft(axes, leaving, tuple(buffers.items()), windowed, group_key(axes, leaving))
+    over = tuple(
+        (place[x], place[y])
+        for b, made in pairs_of(axes, leaving)
+        if (x := axes.buffers[b].tensor) is not None and (y := axes.buffers[made].tensor) is not None
+        if network.tensors[x].bytes == network.tensors[y].bytes  # not a part of it
+    )
+    return _Draft(axes, leaving, tuple(buffers.items()), windowed, over, group_key(axes, leaving))
 
 
 class _Kinds:

@@ -16,6 +16,8 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, band
     `banded` are the most operators of a group in bands, 0 for any number.
     """
     over = "operators that run whole may write at the address of an input that dies"
+    if options.nests:
+        over += ", and so may one output of every nest"
     sharing = over if options.overlap else "no tensor over another"
     nests = (
         f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more"

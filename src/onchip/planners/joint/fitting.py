@@ -33,15 +33,15 @@ def fitted(
         way = steps[i].way
         if not isinstance(way, NestWay):
             return None
-        fits = _within(problem, nests, way, problem.round_up(way.scratch_bytes) - (load - budget))
+        fits = _within(problem, nests, steps[i], way, problem.round_up(way.scratch_bytes) - (load - budget))
         if fits is None:
             return None
         found[i] = replace(steps[i], way=fits)
     return tuple(found)
 
 
-def _within(problem: FusionProblem, nests: Nests, way: NestWay, room: int) -> NestWay | None:
-    """Return the cheapest nest found of a group whose places fit in `room` bytes."""
+def _within(problem: FusionProblem, nests: Nests, step: Step, way: NestWay, room: int) -> NestWay | None:
+    """Return the cheapest nest found of a step's group whose places fit in `room` bytes."""
     whole = mask(t for i in way.whole if (t := way.axes.buffers[i].tensor) is not None)
     best: NestWay | None = None
     low, high = (
@@ -50,7 +50,9 @@ def _within(problem: FusionProblem, nests: Nests, way: NestWay, room: int) -> Ne
     )  # nothing fits that is alive in `low`; what is alive in more than `high` costs no less
     for _ in range(MOST_ROOMS):
         asked = high if best is None else (low + high + 1) // 2
-        other = nests.way(way.candidate, whole, asked) if asked > low else None
+        if asked <= low:
+            break
+        other = nests.way(way.candidate, whole, asked, over=step.over, made=step.made)
         if other is None:
             break
         extent = problem.round_up(other.scratch_bytes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from onchip.network import Network, bits
+from onchip.network import bits
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.search import Step
 from onchip.planners.placement.addresses import place
@@ -113,7 +113,7 @@ def _rectangles(
     """
     network = problem.network
     lives = residencies(problem, steps)
-    chains = _chains(network, steps, lives)
+    chains = _chains(steps, lives)
     in_dram = network.input_roots | network.output_roots
     for step in steps:
         for t in step.evicted:
@@ -153,18 +153,15 @@ def _loads(rectangles: Sequence[Rectangle], steps: int) -> list[int]:
     return loads
 
 
-def _chains(
-    network: Network, steps: Sequence[Step], lives: Sequence[tuple[int, tuple[int, ...]]]
-) -> list[list[int]]:
+def _chains(steps: Sequence[Step], lives: Sequence[tuple[int, tuple[int, ...]]]) -> list[list[int]]:
     """Return residencies (indices) that take each other's place, one after the other."""
     begins = {(t, uses[0]): i for i, (t, uses) in enumerate(lives)}
     ends = {(t, uses[-1]): i for i, (t, uses) in enumerate(lives)}
     heir: dict[int, int] = {}
     for at, step in enumerate(steps):
         if step.over is not None:
-            written = network.writes[step.members.bit_length() - 1]  # others may begin here: they are loaded
-            made = next(t for t in bits(step.whole & written) if (t, at) in begins)
-            heir[ends[step.over, at]] = begins[made, at]
+            assert step.made is not None
+            heir[ends[step.over, at]] = begins[step.made, at]
     heirs = set(heir.values())
     chains = []
     for i in range(len(lives)):

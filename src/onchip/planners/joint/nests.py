@@ -88,8 +88,16 @@ class NestWay:
 class Nests:
     """The groups that may run as nests, with one search for all of a text: what was asked once is known."""
 
-    def __init__(self, problem: FusionProblem, found: Found = NONE, looks: int = FIRST_LOOKS) -> None:
+    def __init__(
+        self,
+        problem: FusionProblem,
+        found: Found = NONE,
+        looks: int = FIRST_LOOKS,
+        *,
+        overlap: bool = True,
+    ) -> None:
         self.problem, self.candidates, self.complete = problem, found.candidates, found.complete
+        self.overlap = overlap
         self.by_members = {nest.members: nest for nest in found.candidates}
         self._axes = [axes for axes, _ in found.texts]
         self._searches = [search_of(problem, axes, leaving) for axes, leaving in found.texts]
@@ -102,13 +110,21 @@ class Nests:
         self._floors: dict[int, int] = {}
         self._rooms: dict[int, int] = {}
 
-    def way(self, nest: NestCandidate, whole: int, room: int) -> NestWay | None:
+    def way(
+        self, nest: NestCandidate, whole: int, room: int, *, over: int | None = None, made: int | None = None
+    ) -> NestWay | None:
         """Return the best nest of a group in `room` bytes, with the tensors `whole` (bitset) on chip; None if
-        none was found."""
+        none was found.
+
+        The output `made` lies over the input `over`, if that is not None.
+        """
         axes = axes_of(self.problem.network, nest.operators)
         assert isinstance(axes, GroupAxes)
         kept = tuple(i for i, b in enumerate(axes.buffers) if b.tensor is not None and whole >> b.tensor & 1)
-        found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), room=room)
+        lies = None
+        if over is not None and made is not None:
+            lies = (nest.buffers[over].bit_length() - 1, nest.buffers[made].bit_length() - 1)
+        found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), over=lies, room=room)
         if found is None:
             return None
         tree = _renamed(self._searches[nest.text].nest(found), self._axes[nest.text], axes)
@@ -190,6 +206,23 @@ class Nests:
         read = [axes.buffers[use.buffer] for use in cut.reads]
         return any(b.maker is not None and (b.sides, b.element) == (made.sides, made.element) for b in read)
 
+    def replaces_rows(self, nest: NestCandidate, v: int) -> bool:
+        """Return whether an operator of a group may write rows over those of an input that it needs for them.
+
+        Then it may need less room so than with parts of both.
+        """
+        if not self.overlap:
+            return False
+        axes = self._axes[nest.text]
+        cut = axes.operators[nest.operators.index(v)]
+        made = axes.buffers[cut.writes.buffer].tensor
+        network = self.problem.network
+        return bool(cut.together) and any(
+            nest.buffers[y].bit_length() - 1 == cut.writes.buffer
+            for x, y in nest.over
+            if made is not None and network.reads[v] >> x & 1
+        )
+
     def _with_figures(self, way: NestWay) -> NestWay:
         """Return the way with its figures, by the checker's law."""
         problem, members = self.problem, way.candidate.members
@@ -206,12 +239,15 @@ class Nests:
         return replace(way, crossing=law.crossing, weight_bytes=law.weights, scratch_bytes=law.layout.extent)
 
 
-def nests_of(problem: FusionProblem, looks: int = FIRST_LOOKS, limits: Limits = NO_LIMITS) -> Nests:
+def nests_of(
+    problem: FusionProblem, looks: int = FIRST_LOOKS, limits: Limits = NO_LIMITS, *, overlap: bool = True
+) -> Nests:
     """Return the nests of all candidates; those whose search would take too long are found out when asked.
 
     `looks`: the most of any search, at first. Some of the candidates, not `complete`, if a limit is reached.
+    `overlap`: outputs may lie over inputs that die.
     """
-    return Nests(problem, candidates(problem, limits=limits), looks)
+    return Nests(problem, candidates(problem, limits=limits), looks, overlap=overlap)
 
 
 def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:

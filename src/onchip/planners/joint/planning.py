@@ -192,7 +192,8 @@ class _Run:
 
     def nests(self, best: Incumbent | None) -> Nests:
         """Return the nests to choose from; without a program so far all of them, however long that takes."""
-        return nests_of(self.problem, limits=NO_LIMITS if best is None else self.limits.until(SEARCHED))
+        limits = NO_LIMITS if best is None else self.limits.until(SEARCHED)
+        return nests_of(self.problem, limits=limits, overlap=self.options.overlap)
 
     def unbanded(self) -> bool:
         """Return whether an operator that may run in a nest has no bands: fusion and placement alone are weak
@@ -309,7 +310,8 @@ class _Run:
 
         Greedy, as in placement: of the ready operators, run the one that currently needs least; the more have
         run, the more inputs die with their readers, and outputs may take their places. In a nest an operator
-        may need less than alone: then the least budget is searched below that.
+        may need less than alone, and rows may take the places of those that they are made from: then the
+        least budget is searched below that.
         """
         network, problem = self.network, self.problem
         hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}
@@ -342,7 +344,12 @@ class _Run:
             for v in hard.intersection(nest.operators)
             if len(nest.operators) > 1 and search.nests.may_lie_over(nest, v)
         ]
-        if any(search.nests.least_room(nest) < tiled[v] for nest, v in together):
+        in_rows = any(
+            v in nest.operators and search.nests.replaces_rows(nest, v)
+            for nest in search.nests.candidates
+            for v in hard
+        )
+        if in_rows or any(search.nests.least_room(nest) < tiled[v] for nest, v in together):
             needs = self.least_budget(over, needs)
         space = space_of(self.options, problem.channel_tile, problem.least_rows)
         return misfit(problem, hardest, needs).but(space=space)
@@ -353,7 +360,9 @@ class _Run:
         while enough - low > 1 and not self.limits.over():
             middle = (low + enough) // 2
             problem = FusionProblem.of(self.network, self.chip, fusion_options(self.options), middle)
-            search = JointSearch(problem, over, nests=nests_of(problem), limits=self.limits)
+            search = JointSearch(
+                problem, over, nests=nests_of(problem, overlap=self.options.overlap), limits=self.limits
+            )
             fits = not search.misfits and search.best(limits=self.limits).dram_bytes is not None
             low, enough = (low, middle) if fits else (middle, enough)
         return enough

@@ -51,8 +51,10 @@ def program(
             for t in bits(problem.external(step.members) & ~step.whole & ~in_dram):
                 instructions.append(Store(name[t]))
                 in_dram |= 1 << t
-        over = None if step.over is None else name[step.over]
-        instructions += [Alloc(name[p.tensor], p.address, over) for p in begins[i] if made >> p.tensor & 1]
+        for p in begins[i]:
+            if made >> p.tensor & 1:
+                over = None if step.over is None or p.tensor != step.made else name[step.over]
+                instructions.append(Alloc(name[p.tensor], p.address, over))
         if step.way is None:
             unit = network.operators[step.members.bit_length() - 1].name
             streaming: tuple[tuple[str, int], ...] = ()

@@ -56,13 +56,14 @@ class Step:
 
     `evicted` are tensors that leave the chip before, `whole` (bitset) the operands that are on chip whole:
     absent ones are loaded, or reserved. `way` is its tiling or its nest; None for a single operator that runs
-    whole. `over` is the operand whose place the output takes.
+    whole. `over` is the operand whose place the output `made` takes.
     """
 
     members: int
     whole: int
     evicted: tuple[int, ...]
     over: int | None
+    made: int | None
     way: GroupCost | NestWay | None
 
 
@@ -155,6 +156,7 @@ class JointSearch:
                     buffers=list(nest.buffers.items()),
                     floor=nests.floor(nest),
                     windowed=list(nest.windowed),
+                    over=list(nest.over) if nests.overlap else [],
                 )
                 for nest in nests.candidates
             ],
@@ -257,11 +259,13 @@ class JointSearch:
         group, whole = mask(self._order[i] for i in step.members), mask(step.whole)
         way: GroupCost | NestWay | None = None
         if step.nest:
-            way = self.nests.way(self.nests.by_members[group], whole, step.cost.scratch)
+            way = self.nests.way(
+                self.nests.by_members[group], whole, step.cost.scratch, over=step.over, made=step.made
+            )
             assert way is not None
         elif not step.plain:
             way = cost_of(self.problem, group, step.cost)
-        return Step(group, whole, tuple(step.evicted), step.over, way)
+        return Step(group, whole, tuple(step.evicted), step.over, step.made, way)
 
 
 def _stop(limits: Limits, began: float) -> Stop:

@@ -5,6 +5,7 @@ loops, passes of neighbouring operators, and for every buffer the place where it
 search is exact within that family; every rule that makes it quick has a switch.
 """
 
+from onchip.planners.nests.overlap import pairs_of
 from onchip.planners.nests.search import (
     ALL_RULES,
     MANY,
@@ -24,6 +25,7 @@ __all__ = [
     "NestSearch",
     "best_nest",
     "group_key",
+    "pairs_of",
     "scratch_of",
     "widened",
 ]

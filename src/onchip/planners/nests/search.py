@@ -129,16 +129,28 @@ class NestSearch:
         return self._problem
 
     def best(
-        self, whole: Collection[int], room: int, *, below: int | None = None, limits: Limits = NO_LIMITS
+        self,
+        whole: Collection[int],
+        room: int,
+        *,
+        over: tuple[int, int] | None = None,
+        below: int | None = None,
+        limits: Limits = NO_LIMITS,
     ) -> NestFound | None:
         """Return the nest with the fewest bytes whose scratch fits in `room` bytes.
 
         `whole` are buffers that lie on chip whole, whatever this group does: they cost no bytes and no
-        scratch. None if no nest fits, or none moves fewer bytes than `below`, or a limit came first. Raises
-        `ValueError` for a buffer made here that nobody reads, does not leave and is not whole.
+        scratch. `over` is one of `pairs_of`, both whole: the output lies over the input. None if no nest
+        fits, or none moves fewer bytes than `below`, or a limit came first. Raises `ValueError` for a buffer
+        made here that nobody reads, does not leave and is not whole, and for one that cannot lie over
+        another.
         """
         answer = self._problem.best(
-            whole=sorted(whole), room=room, below=below, limits=limits.core(lambda _: limits.stopped())
+            whole=sorted(whole),
+            over=over,
+            room=room,
+            below=below,
+            limits=limits.core(lambda _: limits.stopped()),
         )
         if answer.found is None:
             return None
