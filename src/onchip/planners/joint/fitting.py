@@ -44,10 +44,7 @@ def _within(problem: FusionProblem, nests: Nests, step: Step, way: NestWay, room
     """Return the cheapest nest found of a step's group whose places fit in `room` bytes."""
     whole = mask(t for i in way.whole if (t := way.axes.buffers[i].tensor) is not None)
     best: NestWay | None = None
-    low, high = (
-        0,
-        room,
-    )  # nothing fits that is alive in `low`; what is alive in more than `high` costs no less
+    low, high = 0, room  # in `low` bytes nothing fits; places in more than `high` do not
     for _ in range(MOST_ROOMS):
         asked = high if best is None else (low + high + 1) // 2
         if asked <= low:
