@@ -105,6 +105,8 @@ def _kept(made: Plan, program: Sequence[Instruction], name: str, address: int) -
     for step in program:
         if isinstance(step, Load | Alloc | Free) and step.tensor == name:
             resident = not isinstance(step, Free)
+        if isinstance(step, Alloc) and step.over == name:
+            resident = False  # it ends with the run
         yield step
     if resident:
         yield Free(name)

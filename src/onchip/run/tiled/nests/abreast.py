@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
+from types import MappingProxyType
 
 from onchip.network.axes import GroupAxes
 from onchip.run.tiled.nests.forms import Span
@@ -32,8 +33,9 @@ WITNESSES = 2
 class Abreast:
     """The loops of a nest that run abreast, and those that do now; `scale` stretches planned bytes.
 
-    With `ordered` every turn of every loop runs by itself, and always those of loops around the operators
-    `alone` or around sums that have accumulators wider than their elements.
+    `under` are whole inputs that lie, element by element, where an output does: what writes there is seen by
+    what reads them. With `ordered` every turn of every loop runs by itself, and always those of loops around
+    the operators `alone` or around sums that have accumulators wider than their elements.
     """
 
     def __init__(
@@ -44,12 +46,13 @@ class Abreast:
         *,
         ordered: bool,
         alone: Collection[int] = (),
+        under: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.tree, self.axes = tree, axes
         apart = {*alone, *_accumulating(tree)}
         home = {key: home for home in tree.homes for key in home.uses}
         self.may = {
-            turns: not ordered and apart.isdisjoint(turns.over) and _may(tree, axes, turns, home)
+            turns: not ordered and apart.isdisjoint(turns.over) and _may(tree, axes, turns, home, under)
             for turns in tree.loops
         }
         self.count = {turns: _count(turns) for turns in tree.loops}
@@ -153,7 +156,9 @@ def _count(turns: Turns) -> int:
     return max(1, -(-size // turns.tile))
 
 
-def _may(tree: Tree, axes: GroupAxes, turns: Turns, homes: Mapping[UseKey, Home]) -> bool:
+def _may(
+    tree: Tree, axes: GroupAxes, turns: Turns, homes: Mapping[UseKey, Home], under: Mapping[int, int]
+) -> bool:
     if turns.windows is not None:
         return False
     if any(turns in _around(inner) and turns.tile % inner.tile for inner in tree.loops):
@@ -168,7 +173,7 @@ def _may(tree: Tree, axes: GroupAxes, turns: Turns, homes: Mapping[UseKey, Home]
         made[_place(tree, cut.writes.buffer)] = []
     for o in turns.over:
         for i, use in enumerate(axes.operators[o].uses):
-            if (place := _place(tree, use.buffer)) in made:
+            if (place := _place(tree, under.get(use.buffer, use.buffer))) in made:
                 made[place].append((o, i))
     return all(_alike(tree, turns, keys) for keys in made.values())
 

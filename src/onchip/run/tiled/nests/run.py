@@ -27,7 +27,7 @@ from onchip.run.tiled.nests.places import places_of
 from onchip.run.tiled.nests.sources import in_sides, in_view, sources_of
 from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
-from onchip.run.tiled.nests.whole_operands import finish_whole, whole_lives
+from onchip.run.tiled.nests.whole_operands import finish_whole, lies_under, whole_lives
 from onchip.run.tiled.passes import IllegalTiling
 
 if TYPE_CHECKING:
@@ -84,11 +84,12 @@ class NestRun:
         self.states: dict[int, Accumulators] = {}
         """The values that the sums of an operator carry, while they are not complete."""
         self.made = self.again = 0
-        ordered = any(life.gone for life in self.lives.values())
+        under = lies_under(state, buffers, self.whole)
+        ordered = any(life.gone for (_, b), life in self.lives.items() if b not in under)
         # These keep something of every box of a sum, and find it by the box: each part has the same ones.
         keep = (OnlineKernel, Waiting)
         alone = {o for o, kernel in enumerate(self.kernels) if isinstance(kernel, keep)}
-        self.abreast = Abreast(self.tree, found, state.slots.scale, ordered=ordered, alone=alone)
+        self.abreast = Abreast(self.tree, found, state.slots.scale, ordered=ordered, alone=alone, under=under)
 
     # -- before the first turn -------------------------------------------------------------------------------
 

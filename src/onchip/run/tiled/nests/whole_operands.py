@@ -12,7 +12,7 @@ from onchip.run.state import State
 from onchip.run.tiled.nests.dram import part_of
 from onchip.run.tiled.nests.lives import NOTHING, Life
 
-__all__ = ["finish_whole", "whole_lives"]
+__all__ = ["finish_whole", "lies_under", "whole_lives"]
 
 Array = np.ndarray[Any, Any]
 
@@ -76,6 +76,22 @@ def _share(state: State, buffers: Sequence[Buffer], b: int, life: Life, below: M
             other.marks = parts
         else:
             other.gone = parts
+
+
+def lies_under(state: State, buffers: Sequence[Buffer], whole: Collection[int]) -> dict[int, int]:
+    """Return the whole inputs that lie where an output does, the same element at the same address."""
+    outputs = {buffers[b].tensor: b for b in whole if buffers[b].maker is not None}
+    found = {}
+    for t, b in outputs.items():
+        if t is None or t not in state.over:
+            continue
+        over = state.over[t]
+        for x in whole:
+            one, other = buffers[x], buffers[b]
+            alike = (one.sides, one.whole, one.element) == (other.sides, other.whole, other.element)
+            if one.tensor == over and alike and state.slot(t) == state.slot(over):
+                found[x] = b
+    return found
 
 
 def finish_whole(state: State, name: str, buffers: Sequence[Buffer], whole: Collection[int]) -> None:
