@@ -16,12 +16,14 @@ from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits
 from onchip.planners.fusion import FusionProblem
+from onchip.planners.joint import planning
 from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.layout import step_loads
 from onchip.planners.joint.nests import NestWay, nests_of
 from onchip.planners.joint.options import JointOptions, fusion_options
 from onchip.planners.joint.planning import plan
 from onchip.planners.joint.search import Found, JointSearch
+from onchip.planners.limits import Limits
 from onchip.plans import Nest, Plan
 from oracles.nest_cases import groups_network
 
@@ -224,3 +226,34 @@ def test_what_is_needed_is_enough_and_no_less_is(seed: int) -> None:
     with pytest.raises(Infeasible) as still:
         planned(network, needs - 1)
     assert still.value.needs == needs
+
+
+def test_without_time_for_all_nests_nothing_is_claimed_of_them(tmp_path: Path) -> None:
+    """What they may move bounds no plan then, and a plan is optimal only if it moves what every plan must."""
+    network = onchip.load(model(tmp_path, HIDDEN), dtype="int8").network
+    problem = FusionProblem.of(network, CHIP, fusion_options(JointOptions(fuse=True)), 400)
+    every = nests_of(problem)
+    some = nests_of(problem, limits=Limits(time_limit=0.0))
+    assert every.complete
+    assert every.candidates
+    assert (some.complete, some.candidates) == (False, ())
+    exact = plan(network, CHIP, 400).result
+    hasty = plan(network, CHIP, 400, limits=Limits(time_limit=0.0)).result
+    assert hasty.dram_bytes >= exact.dram_bytes
+    assert hasty.dram_lower_bound_bytes is not None
+    assert hasty.dram_lower_bound_bytes <= exact.dram_bytes
+    assert hasty.status == ("optimal" if hasty.dram_lower_bound_bytes == hasty.dram_bytes else "feasible")
+
+
+def test_a_plan_that_moves_the_least_asks_for_no_nest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no nest can move less, none is looked for."""
+    convolutions = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[1,4,8,8] x) => (float[1,4,8,8] y) <float[4,4,3,3] a> {
+        y = Conv <pads = [1, 1, 1, 1]> (x, a) }"""
+    network = onchip.load(model(tmp_path, convolutions), dtype="int8").network
+    monkeypatch.setattr(planning, "nests_of", None)
+    made = plan(network, CHIP, 4096).result
+    assert made.status == "optimal"
+    assert made.dram_bytes == 2 * 256 + 144

@@ -308,6 +308,21 @@ def test_wide_tiles_fill_the_room() -> None:
     assert 900 < scratch_of(group, named(group, "z"), (), wide) <= 1024
 
 
+def test_what_many_operators_share_is_held_at_each() -> None:
+    """Twelve operators in a row, all of which read one vector."""
+    lines = [f"o{n}: t{n + 1}(m,d) = t{n}(m,d) v(d)" for n in range(12)]
+    group = group_of("m=6 d=4", lines)
+    leaving = named(group, "t12")
+    case = NestCase(group, frozenset(leaving), frozenset(), 1)
+    for room in (6, 14, 80):
+        found = best_nest(group, leaving, (), room, passes=0, spine=1)
+        assert found is not None
+        walk = Walk(case, found.nest)
+        assert legal(case, found.nest)
+        assert (walk.bytes, walk.scratch) == (found.bytes, found.scratch)
+        assert found.scratch <= room
+
+
 def test_columns_of_two_products_are_cut_together() -> None:
     """No tensor links them, but both products read the same rows: a loop over both brings these once."""
     group = group_of("m=16 d=16 a=16 b=16", ["k: k(m,a) = x(m,d) A(d,a)", "v: v(m,b) = x(m,d) B(d,b)"])
