@@ -45,15 +45,17 @@ def best_by_size(
     below: int | None,
     limits: Limits,
     nests: Nests | None = None,
+    widths: Sequence[int] = WIDTHS,
 ) -> tuple[JointSearch, Found]:
     """Return the cheapest steps found that cost less than `below` bytes of DRAM traffic, and their search.
 
     With many groups, one narrow pass for every size, as long as all of that size can be listed and time is
     left. Then the search over the groups that were `listed` before, with its bound, if those are all. If they
     are not, one pass over some, and ever wider ones that break ties in other ways, from the best search.
+    `widths` are those of the search over all groups.
     """
     if listed.all_groups and listed.groups <= MANY_GROUPS:
-        return listed, listed.best(below, limits=limits)
+        return listed, listed.best(below, limits=limits, widths=widths)
     if not listed.all_groups:
         limits = limits.patient(PATIENCE)
     limits = limits.share(1.0)  # the clock of all parts below starts here
@@ -71,7 +73,7 @@ def best_by_size(
             best, below = (search, found), found.dram_bytes
         last = time.perf_counter() - start
     if listed.all_groups:
-        rest = listed.best(below, limits=limits)
+        rest = listed.best(below, limits=limits, widths=widths)
         if rest.dram_bytes is not None or best is None:
             best = listed, rest
         return best[0], replace(best[1], lower_bound_bytes=rest.lower_bound_bytes, complete=rest.complete)

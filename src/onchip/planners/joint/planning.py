@@ -219,8 +219,10 @@ class _Run:
         After a quick one groups of few operators need not come first.
         """
         below = None if best is None else best.dram_bytes
-        if quick:
+        if quick and search.nests.candidates:
             found = search.best(below, limits=limits, widths=QUICK_WIDTHS)
+        elif quick:
+            search, found = best_by_size(self.problem, over, search, below, limits, widths=QUICK_WIDTHS)
         elif after_quick and search.all_groups and not search.large:
             found = search.best(below, limits=limits)
         else:
