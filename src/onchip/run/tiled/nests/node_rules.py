@@ -104,13 +104,11 @@ def _slice(boxed: Boxed, node: onnx.NodeProto) -> None:
         made = [tidy([Atom(FULL, out[i])]) if i in axes else dim for i, dim in enumerate(form)]
         boxed.keep(node, tuple(made))
         return
-    if steps is not None and set(steps) != {1}:
-        raise NotCompact(f"{value} is cut where steps go through it")
     for i, axis in enumerate(axes):
         start = starts[i] + shape[axis] if starts[i] < 0 else starts[i]
         start = min(max(start, 0), shape[axis])
         made_as = node.output[0] if axis == axes[-1] else f"{node.output[0]}@{i}"
-        boxed.take(value, axis, start, out[axis], made_as)
+        boxed.take(value, axis, start, out[axis], made_as, 1 if steps is None else steps[i])
         value = made_as
 
 

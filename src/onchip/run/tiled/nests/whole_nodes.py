@@ -105,7 +105,11 @@ class WholeKernel:
                 buffer.first, box_of(source.use, buffer.sides, spans, self.cut), strict=True
             )
         ]
-        summed = [axis in self.summed for axis in source.use.axes]
+        slides = source.use.slides or (None,) * len(source.use.axes)
+        summed = [
+            axis in self.summed or (window is not None and window.axis in self.summed)
+            for axis, window in zip(source.use.axes, slides, strict=True)
+        ]
         if any(summed) or absent:
             whole[tuple(slice(None) if s else place for place, s in zip(places, summed, strict=True))] = 0
         if not absent:

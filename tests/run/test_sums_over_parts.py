@@ -1,0 +1,37 @@
+"""Products over a part of a tensor, or over every other of its features, in slices of their sums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onchip.plans import Leaf, Loop, Nest
+from run.nested import Alone, model
+
+PART = """g (float[4,12] x) => (float[4,5] z) {
+    starts = Constant<value_ints = [FIRST]>() ends = Constant<value_ints = [LAST]>()
+    axes = Constant<value_ints = [1]>() steps = Constant<value_ints = [STEP]>()
+    y = Slice(x, starts, ends, axes, steps) p = MatMul(y, A) z = Add(p, b) }"""
+
+
+def alone(folder: Path, first: int, last: int, step: int) -> Alone:
+    text = PART.replace("FIRST", str(first)).replace("LAST", str(last)).replace("STEP", str(step))
+    size = len(range(first, last, step))
+    return Alone(model(text, folder, A=(size, 5), b=(5,)))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "step"), [(0, 5, 1), (3, 9, 1), (7, 12, 1), (1, 12, 2), (0, 12, 3)]
+)
+def test_a_sum_over_a_part_is_added_up_slice_by_slice(
+    tmp_path: Path, first: int, last: int, step: int
+) -> None:
+    """Three features of the part in a turn, and one at a time in the leaf; all of it with nodes on boxes."""
+    net = alone(tmp_path, first, last, step)
+    [cut] = net.axes().operators
+    [summed] = cut.sums
+    net.lawful(Nest((Leaf(cut.name, ((summed, 1),)),)))
+    net.lawful(Nest((Loop(((cut.name, summed),), 3, (Leaf(cut.name, ((1, 2), (0, 1))),)),)))
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0
