@@ -120,7 +120,7 @@ class EdgeConvolution(nn.Module):
         self.last, self.head = nn.Conv1d(width, 64, 1), nn.Linear(128, 10)
 
     def forward(self, x: Tensor) -> Tensor:
-        n, c, p = x.shape
+        n = x.shape[0]
         inner = -2 * x.transpose(2, 1) @ x
         size = x.pow(2).sum(1, keepdim=True)
         at = (-size - inner - size.transpose(2, 1)).topk(self.near, -1)[1]
@@ -297,7 +297,7 @@ class Decomposed(nn.Module):
 
 
 class Temporal(nn.Module):
-    """Temporal fusion: gated residual networks choose variables; a recurrence; attention with shared values."""
+    """Temporal fusion: gated networks choose variables; a recurrence; attention of shared values."""
 
     def __init__(self, width: int = 16, count: int = 5) -> None:
         super().__init__()

@@ -52,7 +52,7 @@ class Duality(nn.Module):
 
 
 class Experts(nn.Module):
-    """Two experts of four for each word: chosen, normalised, spread over all experts, summed in one product."""
+    """Two experts of four for each word: chosen, normalised, spread over all, summed in one product."""
 
     def __init__(self, width: int = 64, count: int = 4) -> None:
         super().__init__()

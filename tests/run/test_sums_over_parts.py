@@ -35,3 +35,20 @@ def test_a_sum_over_a_part_is_added_up_slice_by_slice(
     net.lawful(Nest((Loop(((cut.name, summed),), 3, (Leaf(cut.name, ((1, 2), (0, 1))),)),)))
     assert net.comparison is not None
     assert net.comparison.comparisons > 0
+
+
+HEADS = """g (float[1,4,1,3] w) => (float[1,1,5] z) {
+    x = MaxPool<kernel_shape = [1,1]>(w)
+    word = MatMul(C, D) t = Transpose<perm = [0,2,1,3]>(x) rows = Constant<value_ints = [1,1,12]>()
+    y = Reshape(t, rows) p = MatMul(y, A) z = Add(p, word) }"""
+
+
+@pytest.mark.parametrize("tile", [1, 5])
+def test_a_product_of_constants_is_no_part_of_the_sum(tmp_path: Path, tile: int) -> None:
+    """What is added to the sum is itself a product, of weights alone; turns of 5 end inside a head."""
+    net = Alone(model(HEADS, tmp_path, A=(12, 5), C=(1, 1, 2), D=(2, 5)))
+    [cut] = net.axes("p").operators
+    [summed] = cut.sums
+    net.lawful(Nest((Leaf(cut.name, ((summed, tile), (1, 2))),)), "p")
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0

@@ -19,6 +19,7 @@ from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator, Reach, Side
 from onchip.plans import Boxes, Group
 from onchip.run.arena import Claim
+from onchip.run.sessions import following
 from onchip.run.state import State
 from onchip.run.tiled.buffers import SliceBuffer
 from onchip.run.tiled.group import Executed
@@ -238,7 +239,8 @@ class _Run:
 
     def _sum(self, nodes: Sequence[onnx.NodeProto]) -> None:
         """Find the node that sums, and the bias that it adds."""
-        heads = [node for node in nodes if node.op_type in _SUMMING]
+        operands = [self.engine.executable.value[t] for t in self.op.inputs]
+        heads = [node for node in following(nodes, operands) if node.op_type in _SUMMING]
         cut = any(side.axis >= self.outer for part in self.given.values() for side in part.sides)
         if len(heads) != 1 or not cut:
             raise self.refuse("its sum cannot be taken apart")

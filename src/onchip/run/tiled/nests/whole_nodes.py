@@ -11,6 +11,7 @@ import numpy as np
 from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator
 from onchip.network.axes import Buffer, Cut
+from onchip.run.sessions import following
 from onchip.run.tiled.nests.forms import Span, box_of
 from onchip.run.tiled.nests.kernels import Read, Source, element_of, run_session
 from onchip.run.tiled.nests.node_rules import SUMS
@@ -52,7 +53,8 @@ class WholeKernel:
         # A norm of a part may add up in another order.
         self.approximate = self.sums or any("Norm" in node.op_type for node in nodes)
         if self.sums:
-            heads = [node for node in nodes if node.op_type in SUMS]
+            operands = [engine.executable.value[t] for t in op.inputs]
+            heads = [node for node in following(nodes, operands) if node.op_type in SUMS]
             if len(heads) != 1:
                 raise self.refuse("its sum cannot be taken apart")
             self.head = heads[0].output[0]
