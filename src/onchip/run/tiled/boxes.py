@@ -57,13 +57,12 @@ def run_in_boxes(
 
 
 class _Operand:
-    """An operand or constant: its elements in their sides, and the buffer for a box of them."""
+    """An operand or constant: its elements in their sides, and the buffer for a box of them; `other` is the
+    poison of whole numbers."""
 
-    def __init__(self, name: str, sides: Sequence[Side], elements: Array, width: int) -> None:
-        self.name, self.sides, self.width = name, sides, width
+    def __init__(self, name: str, sides: Sequence[Side], elements: Array, width: int, other: float) -> None:
+        self.name, self.sides, self.width, self.other = name, sides, width, other
         self.shape, self.elements = elements.shape, elements.reshape([side.size for side in sides])
-        self.other = 0 if elements.dtype.itemsize > 1 else poison_of((), elements.dtype)
-        """The poison of whole numbers: wide ones are indices."""
         self.buffer: SliceBuffer | None = None
         self.region: tuple[Span, ...] | None = None
         self.key: tuple[int, ...] | None = None
@@ -130,6 +129,10 @@ class _Run:
                 "tiling-subgroups",
                 f"it states {group.subgroups:,} sub-groups, and its boxes are {self.subgroups:,}",
             )
+        values = engine.executable.value
+        self.nodes, _ = engine.parts.between(
+            [values[t] for t in op.inputs], [values[self.target]], f"operator {op.name}"
+        )
         self.reads = [self._operand(t, sides) for t, sides in zip(op.inputs, reach.reads, strict=True)]
         constants = engine.parts.constants
         self.weights: list[_Operand] = []
@@ -139,7 +142,8 @@ class _Run:
             # An operand that does not fill its sides, or is no constant by that name, is counted only.
             if value is None or value.size != count:
                 value = np.zeros(count, np.float32)
-            self.weights.append(_Operand(c.name, c.sides, value, c.bytes // count))
+            other = poison_of(self.nodes, value.dtype)
+            self.weights.append(_Operand(c.name, c.sides, value, c.bytes // count, other))
         self._lay_out(group)
         self._prepare()
 
@@ -147,8 +151,7 @@ class _Run:
         state = self.state
         root = state.network.root[t]
         dtype = state.slots.dtype[t]
-        narrow = dtype.kind in "iu" and (dtype.itemsize == 1 or self._indexes(t))
-        if dtype == np.float16 or not (dtype.kind == "f" or narrow):
+        if dtype == np.float16 or dtype.kind not in "fiub":
             raise InputError(
                 f"cannot be run in tiles: its elements are {dtype}", item=f"tensor {state.name(t)}"
             )
@@ -158,18 +161,8 @@ class _Run:
             raise InputError(
                 "cannot be run in tiles: the reach has other sides", item=f"tensor {state.name(t)}"
             )
-        return _Operand(state.name(t), sides, value, state.network.tensors[t].bytes // count)
-
-    def _indexes(self, t: int) -> bool:
-        """Return whether all that the operator does with an operand is to look rows up by it."""
-        name = self.engine.executable.value[t]
-        nodes, _ = self.engine.parts.between(
-            [self.engine.executable.value[x] for x in self.op.inputs],
-            [self.engine.executable.value[self.target]],
-            f"operator {self.op.name}",
-        )
-        uses = [(node.op_type, i) for node in nodes for i, read in enumerate(node.input) if read == name]
-        return bool(uses) and all(use in (("Gather", 1), ("GatherND", 1)) for use in uses)
+        width = state.network.tensors[t].bytes // count
+        return _Operand(state.name(t), sides, value, width, poison_of(self.nodes, dtype))
 
     def _lay_out(self, group: Group) -> None:
         state = self.state
