@@ -132,7 +132,7 @@ class WholeKernel:
         return result.reshape(self.output.sides)[self._places(spans)]
 
     def _places(self, spans: Sequence[Span]) -> tuple[slice, ...]:
-        return tuple(slice(*spans[axis]) for axis in self.axes.writes.axes)
+        return tuple(slice(*place) for place in box_of(self.axes.writes, self.output.sides, spans, ()))
 
     def part(self, read: Read, spans: Sequence[Span], *, first: bool) -> Array:
         """Return the box of the result, or of a part of its sum."""
