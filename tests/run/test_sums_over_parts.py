@@ -52,3 +52,25 @@ def test_a_product_of_constants_is_no_part_of_the_sum(tmp_path: Path, tile: int)
     net.lawful(Nest((Leaf(cut.name, ((summed, tile), (1, 2))),)), "p")
     assert net.comparison is not None
     assert net.comparison.comparisons > 0
+
+
+FUSED = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (float[1,12,2,2] x) => (float[1,5] z) {
+    p = GlobalAveragePool(x) y = Flatten(p) z = com.microsoft.FusedGemm<transB = 1, activation = "ACTIVATION", SETTINGS>(y, A, b) }"""
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [("Relu", "beta = 0.5"), ("LeakyRelu", "activation_alpha = 0.2"), ("Tanh", "alpha = 2.0")],
+)
+def test_a_function_inside_a_product_comes_behind_its_sum(
+    tmp_path: Path, function: str, settings: str
+) -> None:
+    text = FUSED.replace("ACTIVATION", function).replace("SETTINGS", settings)
+    net = Alone(model(text, tmp_path, A=(5, 12), b=(5,)))
+    [product] = [op.name for op in net.network.operators if "Gemm" in op.type]
+    [cut] = net.axes(product).operators
+    [summed] = cut.sums
+    net.lawful(Nest((Leaf(product, ((summed, 5),)),)), product)
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0

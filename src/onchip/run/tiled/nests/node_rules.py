@@ -25,7 +25,7 @@ from onchip.run.tiled.nests.forms import (
     tidy,
 )
 from onchip.run.tiled.nests.large_nodes import LARGE, Rule
-from onchip.run.tiled.nests.products import convolution, fused_convolution, gemm, matmul
+from onchip.run.tiled.nests.products import convolution, fused_convolution, fused_gemm, gemm, matmul
 from onchip.run.tiled.nests.quantised_nodes import QUANTISED
 from onchip.run.tiled.nests.window_nodes import join, pad, pool, resize, transposed
 
@@ -262,6 +262,7 @@ RULES: dict[str, Rule] = {
     "DepthToSpace": _deeper,
     "Expand": _expand,
     "FusedConv": fused_convolution,
+    "FusedGemm": fused_gemm,
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "Gemm": gemm,
