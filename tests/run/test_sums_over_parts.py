@@ -56,7 +56,8 @@ def test_a_product_of_constants_is_no_part_of_the_sum(tmp_path: Path, tile: int)
 
 FUSED = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
 g (float[1,12,2,2] x) => (float[1,5] z) {
-    p = GlobalAveragePool(x) y = Flatten(p) z = com.microsoft.FusedGemm<transB = 1, activation = "ACTIVATION", SETTINGS>(y, A, b) }"""
+    p = GlobalAveragePool(x) y = Flatten(p)
+    z = com.microsoft.FusedGemm<transB = 1, activation = "ACTIVATION", SETTINGS>(y, A, b) }"""
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,14 @@ def _along(boxed: Boxed, node: onnx.NodeProto) -> None:
     boxed.keep(node, form)
 
 
+def _running(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """CumSum: all of one dimension, from its first element on."""
+    form = boxed.form(node.input[0])
+    [axis] = boxed.setting(node, 1, "") or (0,)
+    boxed.whole(node.input[0], [axis % len(form)])
+    boxed.keep(node, form)
+
+
 def _reduce(boxed: Boxed, node: onnx.NodeProto) -> None:
     value, form = node.input[0], boxed.form(node.input[0])
     axes = boxed.setting(node, 1, "axes")
@@ -259,6 +267,7 @@ RULES: dict[str, Rule] = {
     "Concat": _concat,
     "Conv": convolution,
     "ConvTranspose": transposed,
+    "CumSum": _running,
     "DepthToSpace": _deeper,
     "Expand": _expand,
     "FusedConv": fused_convolution,
