@@ -30,6 +30,10 @@ FAMILIES = {
     "more text": more_text.NETWORKS,
     "more sound, video, points, graphs, tables, series": more_rest.NETWORKS,
 }
+SMALL = ("more images", "more text", "more sound, video, points, graphs, tables, series")
+"""The families of networks so small that their room is a share of what their largest operator reads and
+makes."""
+
 NETWORKS: dict[str, tuple[Any, Any]] = {
     name: made for family in FAMILIES.values() for name, made in family.items()
 }

@@ -274,7 +274,8 @@ def _in_other_shapes(drafts: Drafts, draft: Draft) -> bool:
     if geometry.kind == "elementwise":
         own = ((_stripped(shape), _stripped(seen)) for shape, seen in drafts.operands_seen(draft))
         made = _stripped(graph.shape[draft.outputs[0]]), _stripped(geometry.output)
-        return any(shape != seen for shape, seen in (*own, made))
+        if any(shape != seen for shape, seen in (*own, made)):
+            return True
     if len(geometry.input) != 4 or len(geometry.output) != 4:
         return False
     seen = {draft.outputs[0]: geometry.output, next(iter(draft.inputs), ""): geometry.input}
