@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,11 +46,9 @@ def tables(known: Mapping[str, Case]) -> str:
 
 
 def _head(first: str, other: str) -> list[str]:
-    return [
-        f"| network | operators | in parts | groups, {first} | operators in them | of the least bytes | executed"
-        f" | groups, {other} | of the least bytes |",
-        "|---|--:|--:|--:|--:|--:|---|--:|--:|",
-    ]
+    words = ["network", "operators", "in parts", f"groups, {first}", "operators in them"]
+    words += ["of the least bytes", "executed", f"groups, {other}", "of the least bytes"]
+    return [f"| {' | '.join(words)} |", "|---|--:|--:|--:|--:|--:|---|--:|--:|"]
 
 
 def _first(case: Case) -> Case:
@@ -136,6 +135,7 @@ def _refusals(cases: Mapping[tuple[str, str], Case]) -> str:
 
 def _short(line: str) -> str:
     text = line.replace("|", "/").split("; among:")[0].split("  [Caused")[0]
+    text = re.sub(r"Load model from \S+ failed:", "", text)
     start = text.find("node ")
     return text[start:] if text.startswith("/") and start > 0 else text[:200]
 
