@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent / "today"
-BUDGETS = ("512KiB", "2MiB")
+BUDGETS, SHARES = ("512KiB", "2MiB"), ("1/8", "1/2")
+"""Of small networks shares of all that the largest operator reads and makes."""
+
 sys.path.insert(0, str(HERE))
 
 Case = dict[str, Any]
@@ -53,6 +55,7 @@ def asked_for() -> argparse.Namespace:
         "--execution", type=float, default=20, help="CPU seconds that running a plan may take; 0: none runs"
     )
     parser.add_argument("--budgets", default=",".join(BUDGETS))
+    parser.add_argument("--shares", default=",".join(SHARES), help="the budgets of small networks")
     parser.add_argument("--table", action="store_true", help="print the tables of what was answered")
     return parser.parse_args()
 
@@ -67,11 +70,12 @@ def main() -> None:
 
         print(tables(known))
         return
-    from export import FORMS, NETWORKS, export, path_of
+    from export import FAMILIES, FORMS, SMALL, export, path_of
 
-    for form in asked.forms or FORMS:
+    both = [(form, small) for form in asked.forms or FORMS for small in (False, True)]
+    for form, small in both:
         paths = []
-        for name in NETWORKS:
+        for name in (name for family in FAMILIES if (family in SMALL) == small for name in FAMILIES[family]):
             path = path_of(asked.folder, name, form)
             if path.name in known:
                 continue
@@ -81,7 +85,8 @@ def main() -> None:
             except Exception as problem:
                 line = str(problem).strip().splitlines() or [""]
                 keep(kept, {"file": path.name, "unexported": f"{type(problem).__name__}: {line[0]}"})
-        for case in answers(paths, asked.seconds, asked.execution, asked.budgets):
+        budgets = asked.shares if small else asked.budgets
+        for case in answers(paths, asked.seconds, asked.execution, budgets):
             keep(kept, case)
 
 

@@ -50,7 +50,7 @@ def _run(plan: onchip.Plan, answer: Any, seconds: float) -> None:
         answer.send({"refused": f"CRASH {type(problem).__name__}: {problem}"})
 
 
-def planned(path: str, budget: str, seconds: float, execution: float) -> dict[str, Any]:
+def planned(path: str, budget: str | int, seconds: float, execution: float) -> dict[str, Any]:
     """Return figures of a plan, or the line that refuses it; `execution` are CPU seconds."""
     found: dict[str, Any] = {}
     began = time.perf_counter()
@@ -78,17 +78,28 @@ def planned(path: str, budget: str, seconds: float, execution: float) -> dict[st
     return found
 
 
+def room(network: onchip.Network, budget: str) -> str | int:
+    """Return a budget, a share such as `1/8` being one of all that the largest operator reads and makes."""
+    if "/" not in budget:
+        return budget
+    most = max(sum(network.tensors[t].bytes for t in {*op.inputs, *op.outputs}) for op in network.operators)
+    part, of = map(int, budget.split("/"))
+    return -(-most * part // of)
+
+
 def main() -> None:
     seconds, execution = map(float, sys.argv[1:3])
     budgets = [word for word in sys.argv[3].split(",") if word]
     for path in sys.argv[4:]:
         case: dict[str, Any] = {"file": Path(path).name}
         try:
-            operators = load(path, ReadOptions(dtype="int8")).network.operators
+            network = load(path, ReadOptions(dtype="int8")).network
+            operators = network.operators
             case["operators"] = len(operators)
             case["whole"] = sorted(operator.type for operator in operators if not in_parts(operator))
             for budget in budgets:
-                case[budget] = planned(path, budget, seconds, execution if budget == budgets[0] else 0)
+                alone = execution if budget == budgets[0] else 0
+                case[budget] = planned(path, room(network, budget), seconds, alone)
         except onchip.OnchipError as problem:
             case["refused"] = str(problem)
         except Exception as problem:

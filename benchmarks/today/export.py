@@ -14,6 +14,9 @@ import classify
 import dense
 import further
 import language
+import more_images
+import more_rest
+import more_text
 import other
 import torch
 
@@ -23,7 +26,14 @@ FAMILIES = {
     "text": language.NETWORKS,
     "sound, video, points, graphs, tables": other.NETWORKS,
     "further parts": further.NETWORKS,
+    "more images": more_images.NETWORKS,
+    "more text": more_text.NETWORKS,
+    "more sound, video, points, graphs, tables, series": more_rest.NETWORKS,
 }
+SMALL = ("more images", "more text", "more sound, video, points, graphs, tables, series")
+"""The families of networks so small that their room is a share of what their largest operator reads and
+makes."""
+
 NETWORKS: dict[str, tuple[Any, Any]] = {
     name: made for family in FAMILIES.values() for name, made in family.items()
 }

@@ -2,58 +2,76 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from export import FAMILIES, FORMS, path_of
+from export import FAMILIES, FORMS, SMALL, path_of
 
 __all__ = ["tables"]
 
 Case = Mapping[str, Any]
-FIRST = "512KiB"
+BUDGETS, SHARES = ("512KiB", "2MiB"), ("1/8", "1/2")
 
 
 def tables(known: Mapping[str, Case]) -> str:
-    """Return one table of what the older exporter writes, one of all other forms, and what is refused."""
+    """Return a table of what the older exporter writes, of large networks and of small ones, one of all other
+    forms, and what is refused."""
     cases = {
         (name, form): known.get(path_of(Path(), name, form).name, {})
         for family in FAMILIES.values()
         for name in family
         for form in FORMS
     }
-    rows = [
-        "| network | operators | in parts | groups | operators in them | of the least bytes | executed "
-        "| groups, 2 MiB | of the least bytes |",
-        "|---|--:|--:|--:|--:|--:|---|--:|--:|",
-    ]
+    rows = {small: _head(*(SHARES if small else BUDGETS)) for small in (False, True)}
     others = [form for form in FORMS if form != "script"]
     marks = [f"| network | {' | '.join(others)} |", "|---|" + "---|" * len(others)]
     for family, networks in FAMILIES.items():
-        for table in (rows, marks):
+        small = family in SMALL
+        for table in (rows[small], marks):
             table.append(f"| **{family}** |" + " |" * (table[0].count("|") - 2))
         for name in networks:
-            rows.append(f"| {name} | {_figures(cases[name, 'script'])} |")
+            figures = _figures(cases[name, "script"], *(SHARES if small else BUDGETS))
+            rows[small].append(f"| {name} | {figures} |")
             marks.append(f"| {name} | {' | '.join(_mark(cases[name, form]) for form in others)} |")
-    return "\n\n".join(("\n".join(rows), "\n".join(marks), _counts(cases), _refusals(cases), _whole(cases)))
+    parts = (
+        *map("\n".join, (rows[False], rows[True], marks)),
+        _counts(cases),
+        _refusals(cases),
+        _whole(cases),
+    )
+    return "\n\n".join(parts)
 
 
-def _figures(case: Case) -> str:
+def _head(first: str, other: str) -> list[str]:
+    words = ["network", "operators", "in parts", f"groups, {first}", "operators in them"]
+    words += ["of the least bytes", "executed", f"groups, {other}", "of the least bytes"]
+    return [f"| {' | '.join(words)} |", "|---|--:|--:|--:|--:|--:|---|--:|--:|"]
+
+
+def _first(case: Case) -> Case:
+    """Return what became of a file at the first of its budgets."""
+    found: Case = case.get(BUDGETS[0], case.get(SHARES[0], {}))
+    return found
+
+
+def _figures(case: Case, *budgets: str) -> str:
     if "operators" not in case:
         return " | ".join([_mark(case), *[""] * 7])
     parts = case["operators"] - len(case["whole"])
     words = [str(case["operators"]), "all" if not case["whole"] else str(parts)]
-    for budget in (FIRST, "2MiB"):
+    for budget in budgets:
         found = case.get(budget, {})
         if "groups" not in found:
-            words += ["no plan"] + [""] * (3 if budget == FIRST else 1)
+            words += ["no plan"] + [""] * (3 if budget == budgets[0] else 1)
             continue
         words.append(str(found["several"]))
-        if budget == FIRST:
+        if budget == budgets[0]:
             words.append(str(found["fused"]))
         words.append(f"{found['dram'] / found['least']:.2f}" if "least" in found else "")
-        if budget == FIRST:
+        if budget == budgets[0]:
             words.append(_state(found))
     return " | ".join(words)
 
@@ -72,7 +90,7 @@ def _mark(case: Case) -> str:
         return "not asked"
     if "refused" in case:
         return "refused"
-    found = case.get(FIRST, {})
+    found = _first(case)
     state = "read"
     if "groups" in found:
         state = "run" if "executed" in found else "planned" if "refused" not in found else "planned, not run"
@@ -90,7 +108,7 @@ def _counts(cases: Mapping[tuple[str, str], Case]) -> str:
     ]
     for form in FORMS:
         here = [case for (_, f), case in cases.items() if f == form and case and "unexported" not in case]
-        plans = [case.get(FIRST, {}) for case in here]
+        plans = [_first(case) for case in here]
         figures = (
             len(here),
             sum("operators" in case for case in here),
@@ -108,7 +126,7 @@ def _refusals(cases: Mapping[tuple[str, str], Case]) -> str:
         said = [case.get("refused"), case.get("unexported")]
         said += [
             f"at {budget}: {case[budget]['refused']}"
-            for budget in (FIRST, "2MiB")
+            for budget in (*BUDGETS, *SHARES)
             if "refused" in case.get(budget, {})
         ]
         lines += [f"| {name} | {form} | {_short(line)} |" for line in said if line]
@@ -117,6 +135,7 @@ def _refusals(cases: Mapping[tuple[str, str], Case]) -> str:
 
 def _short(line: str) -> str:
     text = line.replace("|", "/").split("; among:")[0].split("  [Caused")[0]
+    text = re.sub(r"Load model from \S+ failed:", "", text)
     start = text.find("node ")
     return text[start:] if text.startswith("/") and start > 0 else text[:200]
 

@@ -33,11 +33,11 @@ def test_rows_read_count(tmp_path: Path, granularity: str) -> None:
 
 
 def test_no_more_than_the_table(tmp_path: Path) -> None:
-    """Six look-ups in three rows fetch three rows at most; every box may need any of them."""
+    """Six look-ups in three rows fetch three rows at most; a box may need some features of all of them."""
     source = read(embedding(3), tmp_path, granularity="op")
     assert source.network.operators[0].weight_bytes == 3 * 8 * 4
     [constant] = source.network.operators[0].reach.weights  # type: ignore[union-attr]
-    assert [side.axis for side in constant.sides] == [-1]
+    assert [(side.size, side.axis) for side in constant.sides] == [(3, -1), (8, 1)]
 
 
 def test_known_indices_and_tables_that_are_computed(tmp_path: Path) -> None:

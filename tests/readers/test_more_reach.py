@@ -46,6 +46,21 @@ MODELS: dict[str, onnx.ModelProto] = {
     "positions": with_weights(
         "(float[1,5,32] x) => (float[1,5,32] y) <int64[1,5] p = {3, 4, 5, 6, 7}> { " + ROTARY + " }", 23,
         c=(9, 4), s=(9, 4)),
+    "running": with_weights("(float[4,6,8] x) => (float[4,6,8] y) <int64 a = {1}> { y = CumSum(x, a) }"),
+    "scattered": with_weights(
+        "(float[6,8] x, float[4,8] u, float[4,6,8] z) => (float[6,8] y) { "
+        'i = ArgMax<axis=1, keepdims=0>(z) y = ScatterElements<axis=0, reduction="add">(x, i, u) }'),
+    "scattered parts": with_weights(
+        "(float[6,8] x, float[3,8] u, float[3,6] z) => (float[6,8] y) { "
+        'i = ArgMax<axis=1>(z) y = ScatterND<reduction="add">(x, i, u) }'),
+    "looked up": with_weights(
+        "(float[6,8] x, float[3,6] z) => (float[3,8] y) { i = ArgMax<axis=1>(z) y = GatherND(x, i) }"),
+    "small table": with_weights(  # twelve of five
+        "(float[12,5] z) => (float[12,8] y) { i = ArgMax<axis=1, keepdims=0>(z) y = Gather(t, i) }",
+        t=(5, 8)),
+    "indices that repeat": with_weights(
+        "(float[6,8] x, float[4,8] u, float[4,6] z) => (float[6,8] y) <int64[2] t = {4, 8}> { "
+        'i = ArgMax<axis=1>(z) e = Expand(i, t) y = ScatterElements<axis=0, reduction="add">(x, e, u) }'),
 }  # fmt: skip
 
 
@@ -79,6 +94,19 @@ def test_what_is_not_exact_runs_whole(tmp_path: Path, text: str) -> None:
     source = read(text, tmp_path)
     assert source.network.operators[0].reach is None
     assert differing(source) == []
+
+
+def test_a_table_that_is_fetched_whole_comes_in_parts_of_its_rows(tmp_path: Path) -> None:
+    """Twelve rows are looked up among five: each box fetches its features of all five."""
+    network = load(save(MODELS["small table"], tmp_path)).network
+    [table] = [c for op in network.operators if op.reach is not None for c in op.reach.weights]
+    assert [(side.size, side.axis) for side in table.sides] == [(5, -1), (8, 1)]
+    assert table.bytes == 5 * 8 * 4
+
+
+def test_expanded_indices_are_no_tensor(tmp_path: Path) -> None:
+    network = load(save(MODELS["indices that repeat"], tmp_path)).network
+    assert [op.type for op in network.operators] == ["ArgMax", "Expand+ScatterElements"]
 
 
 def test_maps_without_constants_along_their_rows_stay_as_they_were(tmp_path: Path) -> None:

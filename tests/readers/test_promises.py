@@ -188,3 +188,37 @@ def test_groups_run_beside_what_reads_their_operands_otherwise(
     assert any(op.geometry is not None and not op.geometry.promises for op in made.plan.network.operators)
     assert fused in [set(group.operators) for group in made.plan.groups]
     assert made.plan.run().max_difference < 1e-4
+
+
+SEEN = [  # the shape of an operand, and the one in which a product with a map of (1, 6, 6, 6) reads it
+    ((1, 6), (1, 6, 1, 1)),
+    ((1, 6), (1, 1, 6, 1)),
+    ((1, 6), (1, 6)),
+    ((6,), (6, 1, 1)),
+    ((1, 1, 6), (1, 6, 1, 1)),
+    ((1, 6, 1), (1, 6, 1)),
+    ((6, 6), (6, 1, 6)),
+    ((1, 6, 6), (1, 6, 6, 1)),
+    ((1, 1, 6, 1), (1, 6, 1, 1)),
+    ((1, 6, 1, 1), (1, 1, 6, 1)),
+    ((1, 6, 1, 1, 1), (1, 6, 1, 1)),
+]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("own", "seen"), SEEN)
+def test_an_operand_repeats_along_the_axes_in_which_it_is_read(
+    tmp_path: Path, own: tuple[int, ...], seen: tuple[int, ...]
+) -> None:
+    """Six numbers may stand for channels, rows or columns: plans in bands, boxes and nests are executed."""
+    shape = ",".join(map(str, own))
+    model = graph(
+        f"""(float[1,6,6,6] x, float[{shape}] y) => (float[1,6,6,6] z)
+        <int64[{len(seen)}] seen = {{{",".join(map(str, seen))}}}>
+        {{ a = Sigmoid(y) b = Reshape(a, seen) c = Abs(x) d = Mul(c, b) z = Neg(d) }}"""
+    )
+    path = save(model, tmp_path)
+    for budget in (16, 40, 130):
+        plan = onchip.plan(path, budget=budget, dtype="int8", fuse=True)
+        plan.check()
+        plan.run()

@@ -37,6 +37,8 @@ FUNCTIONS = {
     "grid": lambda t: _grid(t, "ij"),
     "grid, crossed": lambda t: _grid(t, "xy"),
     "constant grid": lambda t: t + torch.meshgrid(torch.arange(8.0), torch.arange(10.0), indexing="ij")[1],
+    "order": lambda t: t.argsort(2, descending=True).float() + t,
+    "patches": lambda t: nn.functional.unfold(t, (3, 2), dilation=(2, 1), padding=(2, 0), stride=(1, 2)),
     "constant parts": lambda t: t + torch.arange(20.0).chunk(2)[1],
     "sums at indices": lambda t: t.index_add(2, torch.tensor([0, 3, 3]), t[:, :, :3], alpha=2),
     "sums at computed indices": lambda t: torch.zeros(8, 8).index_add(0, _picked(t[0, 0, 0]), t[0, 0].mT),
@@ -73,6 +75,40 @@ def test_recurrences(kind: str, both: bool, bias: bool) -> None:
             return (made, *state) if isinstance(state, tuple) else (made, state)
 
         agrees(Calling(function, part=part), x(3, 4, 5))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", ["LSTMCell", "GRUCell", "RNNCell"])
+def test_cells(kind: str, bias: bool) -> None:
+    """Two steps, the second one from what the first one made."""
+    torch.manual_seed(0)
+    part = getattr(nn, kind)(5, 6, bias=bias)
+
+    def function(m: Any, t: Any) -> Any:
+        state = m.part(t[1], m.part(t[0]))
+        return state if isinstance(state, tuple) else (state,)
+
+    agrees(Calling(function, part=part), x(2, 4, 5))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_rows(mode: str) -> None:
+    torch.manual_seed(0)
+    part = nn.EmbeddingBag(9, 6, mode=mode)
+    agrees(Calling(lambda m, t: m.part((t * 4).abs().long().clamp(max=8)), part=part), x(3, 4))
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda m, t: m.part(t.long(), torch.tensor([0, 1])), "has bags of several sizes"),
+        (lambda m, t: m.part(t.long(), t[:2].long()), "bags of sizes that only their contents tell"),
+        (lambda m, t: m.part(t.long()[None], per_sample_weights=t[None]), "weighs its rows"),
+    ],
+)
+def test_bags_that_have_no_counterpart(call: Any, reason: str) -> None:
+    with pytest.raises(ModelError, match=reason):
+        agrees(Calling(call, part=nn.EmbeddingBag(9, 6, mode="sum")), x(4).abs())
 
 
 def test_a_recurrence_that_starts_somewhere() -> None:

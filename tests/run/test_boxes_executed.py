@@ -410,12 +410,13 @@ def test_the_planner_uses_boxes_where_nothing_else_fits(kind: str, tmp_path: Pat
         onchip.fuse(source, chip=Chip("test", 1), budget=least - 1)
 
 
-def test_integers_are_refused_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("element", [TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL])
+def test_whole_numbers_run_in_boxes(tmp_path: Path, element: int) -> None:
     graph = helper.make_graph(
         [node("Transpose", "x", perm=[2, 0, 1])],
         "one",
-        [helper.make_tensor_value_info("x", TensorProto.INT64, (3, 5, 8))],
-        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
+        [helper.make_tensor_value_info("x", element, (3, 5, 8))],
+        [helper.make_tensor_value_info("y", element, None)],
     )
     path = tmp_path / "one.onnx"
     path.write_bytes(
@@ -426,5 +427,24 @@ def test_integers_are_refused_in_one_line(tmp_path: Path) -> None:
     source = load(path, ReadOptions(granularity="fused"))
     [op] = source.network.operators
     assert op.reach is not None
-    with pytest.raises(InputError, match="cannot be run in tiles: its elements are int64"):
+    assert run(in_boxes(source.network, Boxes((1, 2, 4), (0, 1, 2))), source).bit_exact
+
+
+def test_half_precision_is_refused_in_one_line(tmp_path: Path) -> None:
+    graph = helper.make_graph(
+        [node("Transpose", "x", perm=[2, 0, 1])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, (3, 5, 8))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, None)],
+    )
+    path = tmp_path / "one.onnx"
+    path.write_bytes(
+        helper.make_model(
+            graph, ir_version=10, opset_imports=[helper.make_opsetid("", 23)]
+        ).SerializeToString()
+    )
+    source = load(path, ReadOptions(granularity="fused"))
+    [op] = source.network.operators
+    assert op.reach is not None
+    with pytest.raises(InputError, match="cannot be run in tiles: its elements are float16"):
         run(in_boxes(source.network, Boxes((1,) * len(op.reach.output), (0, 1, 2))), source)

@@ -16,8 +16,10 @@ from onnx import numpy_helper
 
 import onchip
 from onchip.base.errors import Infeasible
-from onchip.readers import load
+from onchip.plans import Leaf, Nest
+from onchip.readers import ReadOptions, load
 from onchip.run import run
+from run.nested import Alone
 
 STEPS = """<float s = {0.05}, uint8 z = {128}, float ws = {0.02}, int8 wz = {0},
     float t = {0.0005}, uint16 m = {32768}>"""
@@ -88,3 +90,46 @@ def test_sums_that_a_nest_takes_apart_wait_for_their_last_part(tmp_path: Path) -
         assert run(plan, source).bit_exact
         cut += len(plan.groups)
     assert cut
+
+
+REST = """k = DequantizeLinear(w, ws, wz)  b = DequantizeLinear(c, ws)
+    a = Gemm<transB=1>(r, k, b)  y = QuantizeLinear(a, t, m) }"""
+ALONE = {
+    # Turns end inside a dimension of what is multiplied, so that no node runs on boxes.
+    "dimensions joined": (
+        f"""(uint8[1,4,1,75] x) => (uint16[1,40] y) {STEPS} {{
+        p = MaxPool<kernel_shape=[1,1]>(x)  d = DequantizeLinear(p, s, z)
+        rows = Constant<value_ints=[1,300]>()  r = Reshape(d, rows)  {REST}""",
+        (40, 300),
+    ),
+    "a part of the features": (
+        f"""(uint8[2,500] x) => (uint16[2,40] y) {STEPS} {{
+        first = Constant<value_ints=[150]>()  end = Constant<value_ints=[450]>()
+        axis = Constant<value_ints=[1]>()  p = Slice(x, first, end, axis)
+        r = DequantizeLinear(p, s, z)  {REST}""",
+        (40, 300),
+    ),
+    "one result": (
+        f"(uint8[1,300] x) => (uint16[1,1] y) {STEPS} {{ r = DequantizeLinear(x, s, z)  {REST}",
+        (1, 300),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_parts_of_a_sum_wait_whatever_it_is_over(tmp_path: Path, name: str) -> None:
+    text, shape = ALONE[name]
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]>\ng {text}')
+    random = np.random.default_rng(0)
+    for weight, sides, kind in (("w", shape, np.int8), ("c", shape[:1], np.int32)):
+        value = random.integers(-127, 128, sides).astype(kind)
+        model.graph.initializer.append(numpy_helper.from_array(value, weight))
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    net = Alone(load(path, ReadOptions(granularity="fused")))
+    [product] = [op.name for op in net.network.operators if "Gemm" in op.type]
+    [cut] = net.axes(product).operators
+    [summed] = cut.sums
+    net.lawful(Nest((Leaf(product, ((summed, 100), *([(0, 1)] if shape[0] > 1 else []))),)), product)
+    assert net.comparison is not None
+    assert net.comparison.bit_exact

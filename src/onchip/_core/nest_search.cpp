@@ -212,6 +212,8 @@ class Search {
         if (settings_.rules.bounds && !divide_ && !inner_fits()) return;
         if (settings_.rules.exchange && !divide_ && swapped()) return;
         if (divide_) {
+            ++shapes_;  // whether a division may be worth it is a look, too
+            if (clock_.late(shapes_)) return;
             divisions(group_, settings_, orders_, shape_, best_, [&](const Shape& divided) {
                 if (lies_over(divided)) look(divided);
                 return over();

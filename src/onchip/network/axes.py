@@ -335,7 +335,7 @@ class _Refinement:
                         break
                 size = high // low
                 begin, some, axis, window = 0, size, ALL, None
-                seen.append(None if side is None else side.seen)
+                seen.append(_seen_across(sides, low, high) if side is None else side.seen)
                 if side is not None and side.exact:
                     inner = (low // side.low, high // side.low) if low % side.low == 0 else (0, 0)
                     axis = pieces[at, side.axis].get(inner, ALL)
@@ -398,6 +398,21 @@ class _Refinement:
             op.id, op.name, tuple(sizes), outputs, frozenset(together),
             tuple(uses[:reads]), tuple(uses[reads:-1]), uses[-1], reach.carries, across,
         )  # fmt: skip
+
+
+def _seen_across(sides: Sequence[_Side], low: int, high: int) -> tuple[int, int] | None:
+    """Return what a view shows of several sides that are one for other uses: part of the outermost, all else.
+
+    A view whose elements do not lie one after the other shows all from its first to its last.
+    """
+    within = [s for s in sides if low <= s.low and s.high <= high]
+    first, count = 0, 1
+    for s in within:
+        begin, some = (0, s.high // s.low) if s.seen is None else s.seen
+        size = s.high // s.low
+        first, count = first * size + begin, (count - 1) * size + some
+    whole = all(s.seen is None for s in within)
+    return None if whole else (first, count)
 
 
 def _named_apart(buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:

@@ -241,7 +241,7 @@ def _reaches(graph: Graph, constants: Constants, drafts: Drafts) -> list[Reach |
         or (
             in_maps(draft.geometry, batch)
             and not _along_rows(graph, draft)
-            and not _in_other_shapes(graph, draft)
+            and not _in_other_shapes(drafts, draft)
         )
         else reach_of(
             graph, constants, sorted(draft.nodes), tuple(draft.inputs), draft.outputs[0], draft.weights
@@ -262,20 +262,29 @@ def _along_rows(graph: Graph, draft: Draft) -> bool:
     return any(count > geometry.output[1] for count in counts)
 
 
-def _in_other_shapes(graph: Graph, draft: Draft) -> bool:
-    """Return whether an operator reads or makes a tensor as a map of another shape than the tensor has.
+def _in_other_shapes(drafts: Drafts, draft: Draft) -> bool:
+    """Return whether an operator reads or makes a tensor in another shape than the tensor has.
 
-    Windows of attention put side by side, say: no band of rows is one for whoever makes the tensor.
+    Windows of attention put side by side, say: no band of rows is one for whoever makes the tensor. Of an
+    element-wise operator every operand counts: a row of numbers may stand for channels, rows or columns.
     """
-    geometry = draft.geometry
-    if geometry is None or len(geometry.input) != 4 or len(geometry.output) != 4:
+    graph, geometry = drafts.graph, draft.geometry
+    if geometry is None:
         return False
-    first, made = next(iter(draft.inputs), ""), draft.outputs[0]
-    seen = {made: geometry.output, first: geometry.input}
     if geometry.kind == "elementwise":
-        same = math.prod(geometry.output)
-        seen |= {name: geometry.output for name in draft.inputs if math.prod(graph.shape[name]) == same}
+        own = ((_stripped(shape), _stripped(seen)) for shape, seen in drafts.operands_seen(draft))
+        made = _stripped(graph.shape[draft.outputs[0]]), _stripped(geometry.output)
+        if any(shape != seen for shape, seen in (*own, made)):
+            return True
+    if len(geometry.input) != 4 or len(geometry.output) != 4:
+        return False
+    seen = {draft.outputs[0]: geometry.output, next(iter(draft.inputs), ""): geometry.input}
     return any(_sides(graph.shape[name]) != _sides(shape) for name, shape in seen.items() if name)
+
+
+def _stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape without the dimensions of size 1 in front."""
+    return shape[next((i for i, n in enumerate(shape) if n > 1), len(shape)) :]
 
 
 def _sides(shape: tuple[int, ...]) -> list[int]:

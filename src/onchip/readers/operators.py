@@ -62,6 +62,14 @@ class Drafts:
     def boundary(self, name: str) -> tuple[str, list[int]]:
         """Return the tensor (a root or a view) that a value is read from, and the layout nodes between, last
         first."""
+        name, chain = self._origin(name)
+        self.between += len(chain)
+        if self.between > MOST_BETWEEN:
+            reason = f"its operators read through more than {MOST_BETWEEN:,} reshapes and the like"
+            raise self.graph.refuse(reason, f"tensor {name}")
+        return name, chain
+
+    def _origin(self, name: str) -> tuple[str, list[int]]:
         chain: list[int] = []
         place = self.places.of[name]
         while name != place.root:
@@ -71,10 +79,6 @@ class Drafts:
                 return name, chain
             chain.append(node.index)
             name, place = node.inputs[0], before
-        self.between += len(chain)
-        if self.between > MOST_BETWEEN:
-            reason = f"its operators read through more than {MOST_BETWEEN:,} reshapes and the like"
-            raise self.graph.refuse(reason, f"tensor {name}")
         return name, chain
 
     def settle(self) -> None:
@@ -85,6 +89,7 @@ class Drafts:
         """
         for draft in self.all:
             self._see_as_made(draft)
+            self._repeat_as_read(draft)
             if draft.geometry is not None and draft.geometry.kind == "concat" and len(draft.types) > 1:
                 widths = {BITS[self.graph.element[name]] for name in (*draft.inputs, *draft.outputs)}
                 if len(widths) > 1 and "DequantizeLinear" in draft.types:
@@ -117,6 +122,35 @@ class Drafts:
         if _splits_channels(made, geometry.output) or draft.nodes <= self.places.layout_nodes:
             return
         draft.geometry = None if geometry.promises else replace(geometry, output=made)
+
+    def _repeat_as_read(self, draft: Draft) -> None:
+        """Let no function of elements promise how it repeats an operand that it sees in another shape.
+
+        The map of a matrix has its columns as channels: behind a reshape to one pixel for each channel it is
+        read so, too. Any other reshape, and dimensions in front that the operand lacks, may put the same
+        numbers along other axes than those of the operand's map.
+        """
+        geometry = draft.geometry
+        if geometry is None or geometry.kind != "elementwise":
+            return
+        whole, rank = math.prod(geometry.output), len(geometry.output)
+        for own, seen in self.operands_seen(draft):
+            if math.prod(own) in (1, whole) or (len(own) == 2 and seen == (*own, 1, 1)):
+                continue
+            same = (1,) * (rank - len(own)) + own == (1,) * (rank - len(seen)) + seen
+            if not same or (rank == 4 and len(own) < 4):
+                draft.geometry = replace(geometry, kind=GATHERED + geometry.kind)
+                return
+
+    def operands_seen(self, draft: Draft) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Return for every operand of an operator the tensor's own shape, and the one in which a node reads
+        it."""
+        shape, of = self.graph.shape, self.places.of
+        nodes = [self.graph.nodes[i] for i in sorted(draft.nodes) if i not in self.places.layout_nodes]
+        made = {name for node in nodes for name in node.outputs}
+        read = [name for node in nodes for name in dict.fromkeys(node.inputs) if name in of]
+        origins = [(self._origin(name)[0], name) for name in read if name not in made]
+        return [(shape[origin], shape[name]) for origin, name in origins if origin in draft.inputs]
 
     def _is_part(self, place: Place) -> bool:
         """Return whether the value is a proper part of its root's bytes, side by side."""

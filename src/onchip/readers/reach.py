@@ -81,6 +81,7 @@ class Walk:
         self.graph, self.constants, self.axes, self.parts = graph, constants, axes, parts
         self.needs: Needs = {}
         self.tables: Needs = {}
+        self.entire: Needs = {}
         self.sums: list[int] = []
         self.rounded = False
         self.nodes: Sequence[Node] = ()
@@ -139,8 +140,10 @@ class Walk:
         if name in self.tables and name not in self.needs:
             sides = self.settled(self.tables[name])
             looked_up = prod(side.size for side in sides)
-            fewer = looked_up < prod(self.graph.shape[name]) and size % looked_up == 0
-            return sides if fewer else (everything(1),)
+            count = prod(self.graph.shape[name])
+            if looked_up < count and size % looked_up == 0:
+                return sides
+            return (everything(1),) if size % count else self.settled(self.entire[name])
         count = prod(self.graph.shape.get(name, ())) or 1
         if name not in self.needs or size % count:
             return (everything(1),)
@@ -196,14 +199,14 @@ class Walk:
             raise NoRule
         return found
 
-    def looked_up(self, table: str, need: Need) -> None:
+    def looked_up(self, table: str, need: Need, entire: Need) -> None:
         maker = self.graph.producer.get(table)
         while maker is not None and maker.op in ("Cast", "DequantizeLinear", "Identity"):
             table = maker.inputs[0]
             maker = self.graph.producer.get(table)
         if table in self.tables:
             raise NoRule
-        self.tables[table] = need
+        self.tables[table], self.entire[table] = need, entire
 
     def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
         """Return a dimension that a node's result is summed over, as an axis of its own if possible.

@@ -121,7 +121,7 @@ def _letters(node: Node, operands: int) -> tuple[list[str], str]:
 
 
 def _gather_nd(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
-    """Return the needs of a look-up by known indices that are a range, or in a table of parameters."""
+    """Return the needs of a look-up by computed indices, or by known ones that are a range."""
     table, indices = node.inputs[:2]
     shape, picked = walk.shape(table), walk.shape(indices)
     if node.integer("batch_dims", 0) or not picked:
@@ -129,11 +129,18 @@ def _gather_nd(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     ranks = len(picked) - 1
     within = [side for sides in dims[:ranks] for side in sides]
     if looked_up(walk.graph, walk.constants, node) is not None:
-        walk.looked_up(table, flat(dims))
+        depth = picked[-1]
+        walk.looked_up(table, flat(dims), flat([*_all(shape[:depth]), *dims[ranks:]]))
         return {indices: flat([*dims[:ranks], *_all(picked[-1:])])}
     known = walk.constants.value(indices) if indices in walk.constants else None
     depth = picked[-1]
-    if known is None or not known.size or not 0 < depth <= len(shape):
+    if not 0 < depth <= len(shape):
+        raise NoRule
+    if indices not in walk.constants:  # all of the dimensions that computed indices go along
+        found = {table: flat([*_all(shape[:depth]), *dims[ranks:]])}
+        add(found, indices, flat([*dims[:ranks], *_all(picked[-1:])]))
+        return found
+    if known is None or not known.size:
         raise NoRule
     rows = known.reshape(-1, depth) % np.asarray(shape[:depth])
     places = np.ravel_multi_index(tuple(rows.T), shape[:depth])
@@ -159,11 +166,34 @@ def _gather_elements(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> 
     return found
 
 
-def _scatter(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
-    """Return the needs of a value with some elements replaced: any update may fall into the box."""
-    found = {node.inputs[0]: flat(dims)}
-    for name in node.inputs[1:3]:
-        add(found, name, walk.all_of(name))
+def _scatter_elements(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of a value with some elements replaced or added to along one dimension.
+
+    Any update along it may fall into the box; beside it, an update lies where its element does.
+    """
+    x, indices, updates = node.inputs[:3]
+    shape, given = walk.shape(x), walk.shape(indices)
+    axis = node.integer("axis", 0) % len(shape)
+    beside = [
+        () if n == 1 else dim if n == size else (everything(n),)
+        for n, size, dim in zip(given, shape, dims, strict=True)
+    ]
+    need = flat([*beside[:axis], *_all(given[axis : axis + 1]), *beside[axis + 1 :]])
+    found = {x: flat(dims)}
+    add(found, indices, need)
+    add(found, updates, need)
+    return found
+
+
+def _scatter_nd(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of a value with some parts replaced: any part may be the one of the box."""
+    x, indices, updates = node.inputs[:3]
+    picked = walk.shape(indices)
+    if not picked or not 0 < picked[-1] <= len(dims):
+        raise NoRule
+    found = {x: flat(dims)}
+    add(found, indices, walk.all_of(indices))
+    add(found, updates, flat([*_all(picked[:-1]), *dims[picked[-1] :]]))
     return found
 
 
@@ -183,9 +213,19 @@ def _largest(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     return {node.inputs[0]: flat([*dims[:axis], *_all(shape[axis : axis + 1]), *after])}
 
 
+def _running(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
+    """Return the needs of sums of all elements up to each one along a dimension."""
+    axes = walk.numbers(node, 1)
+    if axes is None or len(axes) != 1:
+        raise NoRule
+    axis = axes[0] % len(dims)
+    return {node.inputs[0]: flat([*dims[:axis], widened(dims[axis]), *dims[axis + 1 :]])}
+
+
 MORE_RULES: dict[str, Rule] = {
     "ArgMax": _largest,
     "ArgMin": _largest,
+    "CumSum": _running,
     "Einsum": _einsum,
     "Expand": _expand,
     "GatherElements": _gather_elements,
@@ -194,8 +234,8 @@ MORE_RULES: dict[str, Rule] = {
     "GroupNormalization": _by_group,
     "InstanceNormalization": _by_image,
     "RotaryEmbedding": _rotary,
-    "ScatterElements": _scatter,
-    "ScatterND": _scatter,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_nd,
     "Tile": _tile,
 }
 """The rules by operator of ONNX itself, besides those of `onchip.readers.reach_rules`."""

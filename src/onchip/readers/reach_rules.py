@@ -53,8 +53,11 @@ class Walk(Protocol):
     def regrouped(self, dims: Sequence[Need], shape: Sequence[int]) -> list[Need]:
         """Return the same needs by the dimensions of another shape."""
 
-    def looked_up(self, table: str, need: Need) -> None:
-        """Record that the elements fetched of a constant table are those of `need`, in this order."""
+    def looked_up(self, table: str, need: Need, entire: Need) -> None:
+        """Record that the elements fetched of a constant table are those of `need`, in this order.
+
+        Where they are no fewer than those of the table, the table is fetched, by the sides `entire`.
+        """
 
     def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
         """Return a dimension of `size` that the node's result is summed over."""
@@ -169,7 +172,8 @@ def _gather(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     axis = node.integer("axis", 0) % len(shape)
     if looked_up(walk.graph, walk.constants, node) is not None:
         ranks = len(walk.shape(node.inputs[1]))
-        walk.looked_up(node.inputs[0], flat(dims))
+        whole = (everything(shape[axis]),) if shape[axis] > 1 else ()
+        walk.looked_up(node.inputs[0], flat(dims), flat([*dims[:axis], whole, *dims[axis + ranks :]]))
         return {node.inputs[1]: flat(dims[axis : axis + ranks])}
     if node.inputs[1] not in walk.constants:
         return _picked(walk, node, dims)

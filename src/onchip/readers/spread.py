@@ -33,6 +33,9 @@ _READERS = frozenset({"Attention", "Einsum", "MatMul"})
 _MASKS = {("", "Attention"): 3, (VENDOR, "MultiHeadAttention"): 5}
 """The operand of an attention that is added to its scores, or chooses among them."""
 
+_INDICES = {("", "GatherElements"): 1, ("", "ScatterElements"): 1}
+"""The operand that names elements along one dimension, often the same ones all along the others."""
+
 
 def spread(
     drafts: list[Draft],
@@ -133,8 +136,9 @@ class _Spreading:
         at = [i for i, name in enumerate(node.inputs) if name in self.places.of and self.root(name) == made]
         if not at:
             return True
+        named = (node.domain, node.op)
         if through.repeats and (
-            is_elementwise(node.op, node.domain) or at == [_MASKS.get((node.domain, node.op))]
+            is_elementwise(node.op, node.domain) or at in ([_MASKS.get(named)], [_INDICES.get(named)])
         ):
             return True
         if through.of_product and within_rows(self.graph, self.constants, node):

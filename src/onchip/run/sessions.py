@@ -18,7 +18,7 @@ from onchip.run.quiet import quiet_onnxruntime
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Signature", "Subgraphs", "runtime"]
+__all__ = ["Signature", "Subgraphs", "following", "runtime"]
 
 Array = np.ndarray[Any, Any]
 
@@ -46,6 +46,16 @@ def runtime() -> Any:
 NEWEST_IR = 10
 """The newest version of the file format for model files: onnxruntime lags behind the onnx package, and it
 ignores the additions of later versions (annotations for several devices)."""
+
+
+def following(nodes: Iterable[onnx.NodeProto], values: Iterable[str]) -> list[onnx.NodeProto]:
+    """Return those of some nodes, in order, that depend on one of some values: the others make constants."""
+    known, found = set(values), []
+    for node in nodes:
+        if known.intersection(_reads(node)):
+            known.update(node.output)
+            found.append(node)
+    return found
 
 
 class Subgraphs:

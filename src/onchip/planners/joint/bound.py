@@ -16,6 +16,9 @@ __all__ = ["worths"]
 UNIT = 1e6
 """Bytes of one unit of the linear programs, whose numbers should be near 1."""
 
+DEAR, UNLIMITED = 4, 1 << 60
+"""The price of an operator that cannot run alone, in those of all others; costs that mean it begin here."""
+
 COLUMNS = 500
 """The most groups that one round adds."""
 
@@ -36,12 +39,17 @@ def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
         for v in members:
             rows[v].set_coefficient(column, 1)
 
+    alone = [joint.least(v) for v in range(operators)]
+    # One that cannot run alone has a price that is out of all proportion. A lower one only lowers worths.
+    dear = DEAR * (int(UNIT) + sum(cost for cost in alone if cost < UNLIMITED))
     for v in range(operators):
-        add([v], joint.least(v))
+        add([v], min(alone[v], dear))
     solver = mathopt.IncrementalSolver(model, mathopt.SolverType.GLOP)
     best: list[int] | None = None
     while True:
         result = solver.solve()
+        if not result.has_dual_feasible_solution():  # not for lack of one: its numbers are too far apart
+            return best or [0] * operators
         duals = result.dual_values()
         worth = [round(duals[row] * UNIT) for row in rows]
         if best is not None:  # between the two: worths that oscillate find worse groups

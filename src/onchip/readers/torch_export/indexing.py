@@ -80,6 +80,33 @@ def _unfold(to: Exporter, node: Node) -> None:
     to.values[node] = value
 
 
+@rule("im2col")
+def _patches(to: Exporter, node: Node) -> None:
+    """Emit the patches of a map as columns: look-ups of rows, then of columns, in the padded map."""
+    a = arguments(node)
+    source, name = a["self"], to.path(node)
+    here = shape(source)
+    if len(here) != 4:
+        raise to.refuse(node, "has an input without a batch dimension")
+    value, pad = to.value(source), list(a["padding"])
+    if any(pad):
+        pads = to.constant(f"{name}.pads", [0, 0, *pad, 0, 0, *pad])
+        value = to.emit("Pad", f"{name}.padded", [value, pads])
+    counts = []
+    for i, axis in ((0, 2), (1, 4)):
+        kernel, dilation, stride = a["kernel_size"][i], a["dilation"][i], a["stride"][i]
+        taps = torch.arange(kernel) * dilation
+        starts = torch.arange(0, here[2 + i] + 2 * pad[i] - (kernel - 1) * dilation, stride)
+        places = to.tensor(to.unique(f"{name}.{'yx'[i]}"), taps[:, None] + starts[None])
+        value = to.emit("Gather", f"{name}.{('rows', 'columns')[i]}", [value, places], axis=axis)
+        counts += [kernel, len(starts)]
+    value = to.emit("Transpose", f"{name}.taps", [value], perm=[0, 1, 2, 4, 3, 5])
+    (down, high), (right, wide) = counts[:2], counts[2:]
+    made = [here[0], here[1], down, right, high, wide]
+    columns = [here[0], here[1] * down * right, high * wide]
+    to.values[node] = to.reshape(name, value, made, columns)
+
+
 @rule("meshgrid")
 def _meshgrid(to: Exporter, node: Node) -> None:
     a = arguments(node)

@@ -158,6 +158,28 @@ def _embedding(to: Exporter, node: Node) -> None:
     to.values[node] = to.emit("Gather", to.path(node), operands, axis=0)
 
 
+@rule("embedding_bag")
+def _embedding_bag(to: Exporter, node: Node) -> None:
+    """Emit sums, means or largest of as many rows for every bag."""
+    a = arguments(node)
+    name, (count, *_), indices = to.path(node), shape(a["indices"]), a["indices"]
+    offsets = to.known.get(a["offsets"]) if a["offsets"] is not None else None
+    if offsets is None or a["per_sample_weights"] is not None or a.get("padding_idx") is not None:
+        raise to.refuse(node, "weighs its rows, or has bags of sizes that only their contents tell")
+    bags = [int(n) for n in offsets.reshape(-1)]
+    ends = bags[1:] if a["include_last_offset"] else [*bags[1:], count]
+    starts = bags[: len(ends)]
+    sizes = {end - start for start, end in zip(starts, ends, strict=True)}
+    if len(shape(indices)) != 1 or len(sizes) != 1 or bags[0] or ends[-1] != count:
+        raise to.refuse(node, "has bags of several sizes")
+    [size] = sizes
+    rows = to.reshape(f"{name}.bags", to.value(indices), [count], [len(ends), size])
+    found = to.emit("Gather", f"{name}.rows", [to.value(a["weight"]), rows], axis=0)
+    op = ("ReduceSum", "ReduceMean", "ReduceMax")[a["mode"]]
+    axes = to.constant(f"{name}.axes", [1])
+    to.parts[node] = [to.emit(op, name, [found, axes], keepdims=0), "", "", ""]
+
+
 # ---------------------------------------------------------------------- normalisation
 
 

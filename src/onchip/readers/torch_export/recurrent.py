@@ -96,3 +96,45 @@ def _start(to: Exporter, name: str, state: Node, first: int, count: int) -> str:
     if shape(state)[0] == count:
         return to.value(state)
     return cut(to, name, to.value(state), 0, first, first + count)
+
+
+@rule("gru_cell", "lstm_cell", "rnn_tanh_cell", "rnn_relu_cell")
+def _cell(to: Exporter, node: Node) -> None:
+    """Emit one step of a recurrence in its parts: two products, and functions of their elements."""
+    a = arguments(node)
+    name, kind = to.path(node), kind_of(node).removesuffix("_cell")
+    states = list(a["hx"]) if kind == "lstm" else [a["hx"]]
+    if len(shape(a["input"])) != 2:
+        raise to.refuse(node, "has an input without a batch dimension")
+    state = to.value(states[0])
+
+    def product(end: str, value: str) -> str:
+        bias = a[f"b_{end}"]
+        operands = [value, to.value(a[f"w_{end}"]), *([] if bias is None else [to.value(bias)])]
+        return to.emit("Gemm", f"{name}.{end}", operands, transB=1)
+
+    def gates(what: str, value: str, count: int) -> list[str]:
+        sizes = to.constant(f"{name}.{what}.sizes", [shape(states[0])[1]] * count)
+        return to.emit_many("Split", f"{name}.{what}", [value, sizes], count, axis=1)
+
+    def made(op: str, what: str, *operands: str) -> str:
+        return to.emit(op, f"{name}.{what}", operands)
+
+    new, old = product("ih", to.value(a["input"])), product("hh", state)
+    if kind == "gru":
+        (r, z, n), (by_r, by_z, by_n) = gates("new", new, 3), gates("old", old, 3)
+        reset = made("Sigmoid", "reset", made("Add", "reset.sum", r, by_r))
+        keep = made("Sigmoid", "keep", made("Add", "keep.sum", z, by_z))
+        fresh = made("Tanh", "fresh", made("Add", "fresh.sum", n, made("Mul", "fresh.old", reset, by_n)))
+        rest = made("Mul", "kept", keep, made("Sub", "change", state, fresh))
+        to.values[node] = to.emit("Add", name, [fresh, rest])
+        return
+    total = made("Add", "sum", new, old)
+    if kind != "lstm":
+        to.values[node] = to.emit(kind.removeprefix("rnn_").capitalize(), name, [total])
+        return
+    i, f, g, o = gates("gates", total, 4)
+    let, forget, put = made("Sigmoid", "let", i), made("Sigmoid", "forget", f), made("Sigmoid", "put", o)
+    kept = made("Mul", "kept", forget, to.value(states[1]))
+    cell = made("Add", "cell", kept, made("Mul", "fresh", let, made("Tanh", "fresh.all", g)))
+    to.parts[node] = [to.emit("Mul", name, [put, made("Tanh", "shown", cell)]), cell]

@@ -108,13 +108,17 @@ def _cumsum(to: Exporter, node: Node) -> None:
     to.values[node] = to.emit("CumSum", name, [value, to.constant(f"{name}.axis", a["dim"])])
 
 
-@rule("topk", "sort")
+@rule("topk", "sort", "argsort")
 def _topk(to: Exporter, node: Node) -> None:
     a, name = arguments(node), to.path(node)
     here = shape(a["self"])
     axis = a["dim"] % len(here)
     descending = a["largest"] if kind_of(node) == "topk" else a["descending"]
     count = to.constant(f"{name}.count", [a["k"] if kind_of(node) == "topk" else here[axis]])
-    to.parts[node] = to.emit_many(
+    made = to.emit_many(
         "TopK", name, [to.value(a["self"]), count], 2, axis=axis, largest=int(descending), sorted=1
     )
+    if kind_of(node) == "argsort":
+        to.values[node] = made[1]
+    else:
+        to.parts[node] = made

@@ -19,6 +19,7 @@ from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator, Reach, Side
 from onchip.plans import Boxes, Group
 from onchip.run.arena import Claim
+from onchip.run.sessions import following
 from onchip.run.state import State
 from onchip.run.tiled.buffers import SliceBuffer
 from onchip.run.tiled.group import Executed
@@ -56,13 +57,12 @@ def run_in_boxes(
 
 
 class _Operand:
-    """An operand or constant: its elements in their sides, and the buffer for a box of them."""
+    """An operand or constant: its elements in their sides, and the buffer for a box of them; `other` is the
+    poison of whole numbers."""
 
-    def __init__(self, name: str, sides: Sequence[Side], elements: Array, width: int) -> None:
-        self.name, self.sides, self.width = name, sides, width
+    def __init__(self, name: str, sides: Sequence[Side], elements: Array, width: int, other: float) -> None:
+        self.name, self.sides, self.width, self.other = name, sides, width, other
         self.shape, self.elements = elements.shape, elements.reshape([side.size for side in sides])
-        self.other = 0 if elements.dtype.itemsize > 1 else poison_of((), elements.dtype)
-        """The poison of whole numbers: wide ones are indices."""
         self.buffer: SliceBuffer | None = None
         self.region: tuple[Span, ...] | None = None
         self.key: tuple[int, ...] | None = None
@@ -129,6 +129,10 @@ class _Run:
                 "tiling-subgroups",
                 f"it states {group.subgroups:,} sub-groups, and its boxes are {self.subgroups:,}",
             )
+        values = engine.executable.value
+        self.nodes, _ = engine.parts.between(
+            [values[t] for t in op.inputs], [values[self.target]], f"operator {op.name}"
+        )
         self.reads = [self._operand(t, sides) for t, sides in zip(op.inputs, reach.reads, strict=True)]
         constants = engine.parts.constants
         self.weights: list[_Operand] = []
@@ -138,7 +142,8 @@ class _Run:
             # An operand that does not fill its sides, or is no constant by that name, is counted only.
             if value is None or value.size != count:
                 value = np.zeros(count, np.float32)
-            self.weights.append(_Operand(c.name, c.sides, value, c.bytes // count))
+            other = poison_of(self.nodes, value.dtype)
+            self.weights.append(_Operand(c.name, c.sides, value, c.bytes // count, other))
         self._lay_out(group)
         self._prepare()
 
@@ -146,8 +151,7 @@ class _Run:
         state = self.state
         root = state.network.root[t]
         dtype = state.slots.dtype[t]
-        narrow = dtype.kind in "iu" and (dtype.itemsize == 1 or self._indexes(t))
-        if dtype == np.float16 or not (dtype.kind == "f" or narrow):
+        if dtype == np.float16 or dtype.kind not in "fiub":
             raise InputError(
                 f"cannot be run in tiles: its elements are {dtype}", item=f"tensor {state.name(t)}"
             )
@@ -157,18 +161,8 @@ class _Run:
             raise InputError(
                 "cannot be run in tiles: the reach has other sides", item=f"tensor {state.name(t)}"
             )
-        return _Operand(state.name(t), sides, value, state.network.tensors[t].bytes // count)
-
-    def _indexes(self, t: int) -> bool:
-        """Return whether all that the operator does with an operand is to look rows up by it."""
-        name = self.engine.executable.value[t]
-        nodes, _ = self.engine.parts.between(
-            [self.engine.executable.value[x] for x in self.op.inputs],
-            [self.engine.executable.value[self.target]],
-            f"operator {self.op.name}",
-        )
-        uses = [(node.op_type, i) for node in nodes for i, read in enumerate(node.input) if read == name]
-        return bool(uses) and all(use in (("Gather", 1), ("GatherND", 1)) for use in uses)
+        width = state.network.tensors[t].bytes // count
+        return _Operand(state.name(t), sides, value, width, poison_of(self.nodes, dtype))
 
     def _lay_out(self, group: Group) -> None:
         state = self.state
@@ -238,7 +232,8 @@ class _Run:
 
     def _sum(self, nodes: Sequence[onnx.NodeProto]) -> None:
         """Find the node that sums, and the bias that it adds."""
-        heads = [node for node in nodes if node.op_type in _SUMMING]
+        operands = [self.engine.executable.value[t] for t in self.op.inputs]
+        heads = [node for node in following(nodes, operands) if node.op_type in _SUMMING]
         cut = any(side.axis >= self.outer for part in self.given.values() for side in part.sides)
         if len(heads) != 1 or not cut:
             raise self.refuse("its sum cannot be taken apart")

@@ -20,6 +20,8 @@ _POISON = {"MaxPool": np.inf, "Resize": 1e30}
 """The poison by node type, instead of not-a-number: the largest of a window ignores that, and a resize
 multiplies it with 0 along a side that the resize leaves unchanged."""
 
+_INDEXED = frozenset({"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"})
+
 
 def poison_of(nodes: Iterable[onnx.NodeProto], dtype: np.dtype[Any]) -> float:
     """Return the poison for operands of these nodes; for whole numbers the largest but one of their type.
@@ -27,7 +29,7 @@ def poison_of(nodes: Iterable[onnx.NodeProto], dtype: np.dtype[Any]) -> float:
     Indices into a table are 0: it has no other row for certain.
     """
     if dtype.kind in "iu":
-        if dtype.itemsize > 1 and any(node.op_type in ("Gather", "GatherND") for node in nodes):
+        if dtype.itemsize > 1 and any(node.op_type in _INDEXED for node in nodes):
             return 0
         return int(np.iinfo(dtype).max) - 1
     if dtype.kind == "b":

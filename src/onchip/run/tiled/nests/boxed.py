@@ -43,7 +43,8 @@ class Boxed:
     `given` are the atoms and shapes of operands and weights by name, `constants` the values of all other
     constants, `shapes` those of every value. `narrower` are further inputs, each an operand or constant with
     some dimensions cut to the box; `sized` are further inputs that are shapes of boxes, `indexed` those that
-    are the positions of a box along a dimension. `target` are the atoms of the operator's output.
+    are the positions of a box along a dimension. `target` are the atoms of the operator's output, `sizes` all
+    of its axes.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class Boxed:
         shapes: Mapping[str, tuple[int, ...]],
         opset: int,
         target: Sequence[Atom],
+        sizes: Sequence[int],
     ) -> None:
+        self.sizes = sizes
         self.given, self.constants, self.shapes, self.opset = given, dict(constants), shapes, opset
         self.forms: dict[str, Form] = {}
         self.nodes: list[onnx.NodeProto] = []
@@ -214,13 +217,27 @@ class Boxed:
         self.divide(output, self.flat(value), self.shape(output))
         self.reshape(value, output, self.forms[output])
 
-    def take(self, value: str, at: int, first: int, count: int, output: str) -> None:
-        """Add nodes that take `count` positions from `first` on along a dimension.
+    def take(self, value: str, at: int, first: int, count: int, output: str, step: int = 1) -> None:
+        """Add nodes that take `count` positions from `first` on along a dimension, every `step`-th.
 
         The operand may have just these already, or blocks of positions of which these are some.
         """
         form = self.form(value)
         dim = form[at]
+        if self.picks(dim, first, count, step):
+            made = (*form[:at], (Atom(dim[0].axis, count),), *form[at + 1 :])
+            if step == 1:
+                self.reshape(value, output, made)
+            else:
+                every = {
+                    f"{output}@{i}": np.array([n])
+                    for i, n in enumerate((0, np.iinfo(np.int64).max, at, step))
+                }
+                self.fold(every.items())
+                self.emit("Slice", [value, *every], output, made)
+            return
+        if step != 1:
+            raise NotCompact(f"{value} is cut where steps go through it")
         if (first, count) == (0, size_of(dim)):
             self.reshape(value, output, form)
             return
@@ -245,6 +262,14 @@ class Boxed:
         some = (*form[:at], (Atom(FULL, high - low),), rest, *form[at + 1 :])
         self.emit("Slice", [f"{output}@blocks", *ends], f"{output}@some", some)
         self.reshape(f"{output}@some", output, made)
+
+    def picks(self, dim: Dim, first: int, count: int, step: int) -> bool:
+        """Return whether the windows along a dimension see just these positions of it."""
+        if len(dim) != 1 or dim[0].window is None:
+            return False
+        atom, window = dim[0], dim[0].window
+        alike = (window.stride, window.span, window.per) == (step, 1, 1)
+        return alike and atom.first - window.before == first and self.sizes[atom.axis] == count
 
     def fold(self, outputs: Iterable[tuple[str, Array]]) -> None:
         """Add constants that nodes make from constants alone."""

@@ -15,9 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.network.axes import Cut
+from onchip.network.axes import Buffer, Cut
 from onchip.run.tiled.nests.boxed import Boxed
-from onchip.run.tiled.nests.forms import FULL, Atom, Dim, Form, NotCompact, Span, extents, is_cut, size_of
+from onchip.run.tiled.nests.forms import (
+    FULL,
+    Atom,
+    Dim,
+    Form,
+    NotCompact,
+    Span,
+    box_of,
+    extents,
+    is_cut,
+    size_of,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -133,9 +144,9 @@ class Waiting:
     sums = True
 
     def __init__(
-        self, axes: Cut, cut: set[int], sources: Sequence[Source], make: Callable[[], Kernel]
+        self, axes: Cut, cut: set[int], output: Buffer, sources: Sequence[Source], make: Callable[[], Kernel]
     ) -> None:
-        self.axes, self.cut, self.sources = axes, cut, sources
+        self.axes, self.made, self.sources = axes, output.sides, sources
         self.summed = {axis for axis in axes.sums if axis in cut}
         self.kernel = make()
         self.kept: dict[tuple[Span, ...], dict[int, Array]] = {}
@@ -144,19 +155,27 @@ class Waiting:
         """Keep what the sum is made of; nothing is added up yet."""
         kept = self.kept.setdefault(self._key(spans), {})
         for i, source in enumerate(self.sources):
-            along = [axis if axis in self.summed else -1 for axis in source.use.axes]
-            if max(along, default=-1) < 0 or not source.filled:
+            slides = source.use.slides or (None,) * len(source.use.axes)
+            summed = [
+                axis in self.summed or (window is not None and window.axis in self.summed)
+                for axis, window in zip(source.use.axes, slides, strict=True)
+            ]
+            if not any(summed) or not source.filled:
                 continue
-            box = read(i)
+            box, sides = read(i), source.buffer.sides
             if i not in kept:
-                sizes = [n if a < 0 else self.axes.axes[a] for a, n in zip(along, box.shape, strict=True)]
+                sizes = [
+                    side if along else n for along, side, n in zip(summed, sides, box.shape, strict=True)
+                ]
                 kept[i] = np.zeros(sizes, box.dtype)
-            kept[i][tuple(slice(None) if a < 0 else slice(*spans[a]) for a in along)] = box
-        made = [
-            spans[axis][1] - spans[axis][0] if axis in self.cut else self.axes.axes[axis]
-            for axis in self.axes.writes.axes
-        ]
-        return np.zeros(made, np.float32)
+            places = box_of(source.use, sides, spans, self.summed)
+            here = (
+                slice(*place) if along else slice(None) for along, place in zip(summed, places, strict=True)
+            )
+            kept[i][tuple(here)] = box
+        return np.zeros(
+            [high - low for low, high in box_of(self.axes.writes, self.made, spans, ())], np.float32
+        )
 
     def finish(self, total: Array, read: Read, spans: Sequence[Span]) -> Array:
         """Return the box of the result."""

@@ -79,7 +79,7 @@ class BoxKernel:
             Atom(axis if axis in cut else FULL, size)
             for axis, size in zip(axes.writes.axes, output.sides, strict=True)
         )
-        boxed = Boxed(given, engine.parts.constants, shapes, opset, self.target)
+        boxed = Boxed(given, engine.parts.constants, shapes, opset, self.target, axes.axes)
         self._walk(boxed, wanted)
         self.boxed, self.sums = boxed, bool(boxed.total)
         if {axis for axis in axes.sums if axis in cut} != boxed.summed:

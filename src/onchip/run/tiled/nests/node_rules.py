@@ -25,7 +25,7 @@ from onchip.run.tiled.nests.forms import (
     tidy,
 )
 from onchip.run.tiled.nests.large_nodes import LARGE, Rule
-from onchip.run.tiled.nests.products import convolution, fused_convolution, gemm, matmul
+from onchip.run.tiled.nests.products import convolution, fused_convolution, fused_gemm, gemm, matmul
 from onchip.run.tiled.nests.quantised_nodes import QUANTISED
 from onchip.run.tiled.nests.window_nodes import join, pad, pool, resize, transposed
 
@@ -104,13 +104,11 @@ def _slice(boxed: Boxed, node: onnx.NodeProto) -> None:
         made = [tidy([Atom(FULL, out[i])]) if i in axes else dim for i, dim in enumerate(form)]
         boxed.keep(node, tuple(made))
         return
-    if steps is not None and set(steps) != {1}:
-        raise NotCompact(f"{value} is cut where steps go through it")
     for i, axis in enumerate(axes):
         start = starts[i] + shape[axis] if starts[i] < 0 else starts[i]
         start = min(max(start, 0), shape[axis])
         made_as = node.output[0] if axis == axes[-1] else f"{node.output[0]}@{i}"
-        boxed.take(value, axis, start, out[axis], made_as)
+        boxed.take(value, axis, start, out[axis], made_as, 1 if steps is None else steps[i])
         value = made_as
 
 
@@ -223,6 +221,14 @@ def _along(boxed: Boxed, node: onnx.NodeProto) -> None:
     boxed.keep(node, form)
 
 
+def _running(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """CumSum: all of one dimension, from its first element on."""
+    form = boxed.form(node.input[0])
+    [axis] = boxed.setting(node, 1, "") or (0,)
+    boxed.whole(node.input[0], [axis % len(form)])
+    boxed.keep(node, form)
+
+
 def _reduce(boxed: Boxed, node: onnx.NodeProto) -> None:
     value, form = node.input[0], boxed.form(node.input[0])
     axes = boxed.setting(node, 1, "axes")
@@ -261,9 +267,11 @@ RULES: dict[str, Rule] = {
     "Concat": _concat,
     "Conv": convolution,
     "ConvTranspose": transposed,
+    "CumSum": _running,
     "DepthToSpace": _deeper,
     "Expand": _expand,
     "FusedConv": fused_convolution,
+    "FusedGemm": fused_gemm,
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "Gemm": gemm,

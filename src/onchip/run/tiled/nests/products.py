@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from onchip.run.tiled.nests.window_nodes import padding, sliding, spatial
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["convolution", "fused_convolution", "gemm", "in_groups", "inner", "matmul"]
+__all__ = ["convolution", "fused_convolution", "fused_gemm", "gemm", "in_groups", "inner", "matmul"]
 
 
 def matmul(boxed: Boxed, node: onnx.NodeProto) -> None:
@@ -153,22 +154,42 @@ _WITH_SETTINGS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}
 
 def fused_convolution(boxed: Boxed, node: onnx.NodeProto) -> None:
     """onnxruntime's `FusedConv`: a convolution, an addend, a function of each element."""
-    from onnx import helper
-
     known = {a.name: a for a in node.attribute}
-    function = known["activation"].s.decode() if "activation" in known else "Identity"
     values = list(known["activation_params"].floats) if "activation_params" in known else []
-    names = _WITH_SETTINGS.get(function, ())
-    if function not in ("Identity", "Relu", "Sigmoid", "Tanh", *_WITH_SETTINGS) or len(names) != len(values):
-        raise NotCompact(f"a convolution with {function} behind it has no rule for boxes")
-    made, shape = node.output[0], boxed.shape(node.output[0])
-    bare = helper.make_node("Conv", [*node.input[:3]], [f"{made}@conv"])
-    bare.attribute.extend(a for a in node.attribute if not a.name.startswith("activation"))
-    boxed.shapes = {**boxed.shapes, f"{made}@conv": shape}
-    boxed.elements[f"{made}@conv"] = boxed.elements[f"{made}@conv@sum"] = 1
-    convolution(boxed, bare)
-    value = f"{made}@conv"
+    function, settings = _function(known, values)
+    value = _bare(boxed, node, "Conv", convolution)
     if len(node.input) > 3 and node.input[3]:
         (one, other), form = boxed.broadcast([value, node.input[3]])
-        value = boxed.emit("Add", [one, other], f"{made}@added", form)
-    boxed.emit(function, [value], made, boxed.form(value), **dict(zip(names, values, strict=True)))
+        value = boxed.emit("Add", [one, other], f"{node.output[0]}@added", form)
+    boxed.emit(function, [value], node.output[0], boxed.form(value), **settings)
+
+
+def fused_gemm(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """onnxruntime's `FusedGemm`: a product, an addend, a function of each element."""
+    known = {a.name: a for a in node.attribute}
+    stated = [known.get(f"activation_{name}") for name in ("alpha", "beta")]
+    function, settings = _function(known, [a.f for a in stated if a is not None])
+    value = _bare(boxed, node, "Gemm", gemm)
+    boxed.emit(function, [value], node.output[0], boxed.form(value), **settings)
+
+
+def _function(known: Mapping[str, onnx.AttributeProto], values: list[float]) -> tuple[str, dict[str, float]]:
+    """Return the function behind a product, and its settings."""
+    function = known["activation"].s.decode() if "activation" in known else "Identity"
+    names = _WITH_SETTINGS.get(function, ())
+    if function not in ("Identity", "Relu", "Sigmoid", "Tanh", *_WITH_SETTINGS) or len(names) != len(values):
+        raise NotCompact(f"a product with {function} behind it has no rule for boxes")
+    return function, dict(zip(names, values, strict=True))
+
+
+def _bare(boxed: Boxed, node: onnx.NodeProto, op: str, rule: Callable[[Boxed, onnx.NodeProto], None]) -> str:
+    """Add the product inside a fused node, without what comes behind it; return its result."""
+    from onnx import helper
+
+    made = f"{node.output[0]}@{op.lower()}"
+    bare = helper.make_node(op, [*node.input[:3]], [made])
+    bare.attribute.extend(a for a in node.attribute if not a.name.startswith("activation"))
+    boxed.shapes = {**boxed.shapes, made: boxed.shape(node.output[0])}
+    boxed.elements[made] = boxed.elements[f"{made}@sum"] = 1
+    rule(boxed, bare)
+    return made

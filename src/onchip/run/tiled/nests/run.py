@@ -136,6 +136,8 @@ class NestRun:
             except InParts:
                 raise
             except NotCompact as reason:
+                if set(along).intersection(cut.sums) and self._dtype(cut.writes.buffer).kind != "f":
+                    raise InParts(str(reason)) from None  # made at once, of what waits for the last part
                 self.slow[op.name] = str(reason)
                 return WholeKernel(self.engine, op, cut, output, along, self.sources[o])
 
@@ -143,7 +145,7 @@ class NestRun:
             return made(split)
         except InParts:
             whole = set(split) - set(cut.sums)
-            return Waiting(cut, set(split), self.sources[o], lambda: made(whole))
+            return Waiting(cut, set(split), output, self.sources[o], lambda: made(whole))
 
     def _constants(self) -> dict[int, Array]:
         """Return the values of the constants in their sides; zeros for what is counted only."""

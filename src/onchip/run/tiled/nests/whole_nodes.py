@@ -11,6 +11,7 @@ import numpy as np
 from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator
 from onchip.network.axes import Buffer, Cut
+from onchip.run.sessions import following
 from onchip.run.tiled.nests.forms import Span, box_of
 from onchip.run.tiled.nests.kernels import Read, Source, element_of, run_session
 from onchip.run.tiled.nests.node_rules import SUMS
@@ -52,7 +53,8 @@ class WholeKernel:
         # A norm of a part may add up in another order.
         self.approximate = self.sums or any("Norm" in node.op_type for node in nodes)
         if self.sums:
-            heads = [node for node in nodes if node.op_type in SUMS]
+            operands = [engine.executable.value[t] for t in op.inputs]
+            heads = [node for node in following(nodes, operands) if node.op_type in SUMS]
             if len(heads) != 1:
                 raise self.refuse("its sum cannot be taken apart")
             self.head = heads[0].output[0]
@@ -105,7 +107,11 @@ class WholeKernel:
                 buffer.first, box_of(source.use, buffer.sides, spans, self.cut), strict=True
             )
         ]
-        summed = [axis in self.summed for axis in source.use.axes]
+        slides = source.use.slides or (None,) * len(source.use.axes)
+        summed = [
+            axis in self.summed or (window is not None and window.axis in self.summed)
+            for axis, window in zip(source.use.axes, slides, strict=True)
+        ]
         if any(summed) or absent:
             whole[tuple(slice(None) if s else place for place, s in zip(places, summed, strict=True))] = 0
         if not absent:
@@ -126,7 +132,7 @@ class WholeKernel:
         return result.reshape(self.output.sides)[self._places(spans)]
 
     def _places(self, spans: Sequence[Span]) -> tuple[slice, ...]:
-        return tuple(slice(*spans[axis]) for axis in self.axes.writes.axes)
+        return tuple(slice(*place) for place in box_of(self.axes.writes, self.output.sides, spans, ()))
 
     def part(self, read: Read, spans: Sequence[Span], *, first: bool) -> Array:
         """Return the box of the result, or of a part of its sum."""

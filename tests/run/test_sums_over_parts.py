@@ -1,0 +1,77 @@
+"""Products over a part of a tensor, or over every other of its features, in slices of their sums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onchip.plans import Leaf, Loop, Nest
+from run.nested import Alone, model
+
+PART = """g (float[4,12] x) => (float[4,5] z) {
+    starts = Constant<value_ints = [FIRST]>() ends = Constant<value_ints = [LAST]>()
+    axes = Constant<value_ints = [1]>() steps = Constant<value_ints = [STEP]>()
+    y = Slice(x, starts, ends, axes, steps) p = MatMul(y, A) z = Add(p, b) }"""
+
+
+def alone(folder: Path, first: int, last: int, step: int) -> Alone:
+    text = PART.replace("FIRST", str(first)).replace("LAST", str(last)).replace("STEP", str(step))
+    size = len(range(first, last, step))
+    return Alone(model(text, folder, A=(size, 5), b=(5,)))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "step"), [(0, 5, 1), (3, 9, 1), (7, 12, 1), (1, 12, 2), (0, 12, 3)]
+)
+def test_a_sum_over_a_part_is_added_up_slice_by_slice(
+    tmp_path: Path, first: int, last: int, step: int
+) -> None:
+    """Three features of the part in a turn, and one at a time in the leaf; all of it with nodes on boxes."""
+    net = alone(tmp_path, first, last, step)
+    [cut] = net.axes().operators
+    [summed] = cut.sums
+    net.lawful(Nest((Leaf(cut.name, ((summed, 1),)),)))
+    net.lawful(Nest((Loop(((cut.name, summed),), 3, (Leaf(cut.name, ((1, 2), (0, 1))),)),)))
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0
+
+
+HEADS = """g (float[1,4,1,3] w) => (float[1,1,5] z) {
+    x = MaxPool<kernel_shape = [1,1]>(w)
+    word = MatMul(C, D) t = Transpose<perm = [0,2,1,3]>(x) rows = Constant<value_ints = [1,1,12]>()
+    y = Reshape(t, rows) p = MatMul(y, A) z = Add(p, word) }"""
+
+
+@pytest.mark.parametrize("tile", [1, 5])
+def test_a_product_of_constants_is_no_part_of_the_sum(tmp_path: Path, tile: int) -> None:
+    """What is added to the sum is itself a product, of weights alone; turns of 5 end inside a head."""
+    net = Alone(model(HEADS, tmp_path, A=(12, 5), C=(1, 1, 2), D=(2, 5)))
+    [cut] = net.axes("p").operators
+    [summed] = cut.sums
+    net.lawful(Nest((Leaf(cut.name, ((summed, tile), (1, 2))),)), "p")
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0
+
+
+FUSED = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (float[1,12,2,2] x) => (float[1,5] z) {
+    p = GlobalAveragePool(x) y = Flatten(p)
+    z = com.microsoft.FusedGemm<transB = 1, activation = "ACTIVATION", SETTINGS>(y, A, b) }"""
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [("Relu", "beta = 0.5"), ("LeakyRelu", "activation_alpha = 0.2"), ("Tanh", "alpha = 2.0")],
+)
+def test_a_function_inside_a_product_comes_behind_its_sum(
+    tmp_path: Path, function: str, settings: str
+) -> None:
+    text = FUSED.replace("ACTIVATION", function).replace("SETTINGS", settings)
+    net = Alone(model(text, tmp_path, A=(5, 12), b=(5,)))
+    [product] = [op.name for op in net.network.operators if "Gemm" in op.type]
+    [cut] = net.axes(product).operators
+    [summed] = cut.sums
+    net.lawful(Nest((Leaf(product, ((summed, 5),)),)), product)
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0
