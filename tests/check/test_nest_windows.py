@@ -104,3 +104,19 @@ def test_absurd_strides_are_refused() -> None:
     leaves = tuple(Leaf(op.name) for op in far.operators)
     with pytest.raises(Broken, match="of absurd strides"):
         judged(far, Nest((Loop(tuple((leaf.operator, 0) for leaf in leaves), 1, leaves),)))
+
+
+@pytest.mark.parametrize(("leaves", "legal"), [((), True), (("t",), False)])
+def test_a_sum_goes_on_in_every_turn(leaves: tuple[str, ...], legal: bool) -> None:
+    """g sums two of the numbers that f makes, every second; if they leave, f makes the others, too."""
+    f = OperatorSpec("f", "Any", ["x"], ["t"], reach=Reach((5,), ((Side(5, 0),),)))
+    g = OperatorSpec("g", "Any", ["t"], ["y"], reach=Reach((1,), ((Side(5, 1, 2),),), sums=(2,)))
+    network = Network.build(
+        "sums", [("x", 5, "input"), ("t", 5, "activation"), ("y", 1, "activation")], [f, g], ["y", *leaves]
+    )
+    nest = Nest((Loop((("f", 0), ("g", 1)), 1, (Leaf("f"), Leaf("g"))),), ("y",))
+    if legal:
+        assert judged(network, nest).crossing == {0: 2, 2: 1}
+    else:
+        with pytest.raises(Broken, match="turns g sums nothing"):
+            judged(network, nest)

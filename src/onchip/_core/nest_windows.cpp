@@ -178,6 +178,11 @@ std::int64_t Window::turns(std::int64_t tile) const {
         alike &= count == 0 || by_part[o] == count;
         count = by_part[o];
     });
+    each_bit(drives_, 0, [&](Id o) {  // a sum goes on in every turn
+        const std::int64_t step = scale_[o] * tile;
+        const bool sums = group_.classes[class_].axis[o] >= static_cast<int>(group_.operators[o].outputs);
+        alike &= !sums || (size_[o] + step - 1) / step == count;
+    });
     return alike ? count : 0;
 }
 

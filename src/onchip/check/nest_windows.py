@@ -283,7 +283,12 @@ class _Loop:
             steps |= own
         if len(counts) > 1:
             self.refuse(f"and some of what it holds takes {min(counts):,} turns, some {max(counts):,}")
-        return counts.pop(), steps
+        turns = counts.pop()
+        for at, step in steps.items():
+            cut = self.axes.operators[at]
+            if self.turn.over[at] in cut.sums and -(-self.size[at] // step) != turns:
+                self.refuse(f"and in some of its {turns:,} turns {cut.name} sums nothing")
+        return turns, steps
 
     def walked(self, turns: int, steps: dict[int, int]) -> Windows:
         """Return the ranges in all turns, from the last operator back."""
