@@ -410,40 +410,30 @@ def test_the_planner_uses_boxes_where_nothing_else_fits(kind: str, tmp_path: Pat
         onchip.fuse(source, chip=Chip("test", 1), budget=least - 1)
 
 
-@pytest.mark.parametrize("element", [TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL])
-def test_whole_numbers_run_in_boxes(tmp_path: Path, element: int) -> None:
+def transposed(folder: Path, element: int) -> Source:
+    """A network of one transpose of elements of this ONNX type."""
     graph = helper.make_graph(
         [node("Transpose", "x", perm=[2, 0, 1])],
         "one",
         [helper.make_tensor_value_info("x", element, (3, 5, 8))],
         [helper.make_tensor_value_info("y", element, None)],
     )
-    path = tmp_path / "one.onnx"
-    path.write_bytes(
-        helper.make_model(
-            graph, ir_version=10, opset_imports=[helper.make_opsetid("", 23)]
-        ).SerializeToString()
-    )
-    source = load(path, ReadOptions(granularity="fused"))
+    path = folder / "one.onnx"
+    made = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 23)])
+    path.write_bytes(made.SerializeToString())
+    return load(path, ReadOptions(granularity="fused"))
+
+
+@pytest.mark.parametrize("element", [TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL])
+def test_whole_numbers_run_in_boxes(tmp_path: Path, element: int) -> None:
+    source = transposed(tmp_path, element)
     [op] = source.network.operators
     assert op.reach is not None
     assert run(in_boxes(source.network, Boxes((1, 2, 4), (0, 1, 2))), source).bit_exact
 
 
 def test_half_precision_is_refused_in_one_line(tmp_path: Path) -> None:
-    graph = helper.make_graph(
-        [node("Transpose", "x", perm=[2, 0, 1])],
-        "one",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, (3, 5, 8))],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, None)],
-    )
-    path = tmp_path / "one.onnx"
-    path.write_bytes(
-        helper.make_model(
-            graph, ir_version=10, opset_imports=[helper.make_opsetid("", 23)]
-        ).SerializeToString()
-    )
-    source = load(path, ReadOptions(granularity="fused"))
+    source = transposed(tmp_path, TensorProto.FLOAT16)
     [op] = source.network.operators
     assert op.reach is not None
     with pytest.raises(InputError, match="cannot be run in tiles: its elements are float16"):

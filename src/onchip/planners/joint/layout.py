@@ -31,12 +31,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Addresses of every residency and every step's scratch (by step), and the bytes of moving tensors that
-    would not pack otherwise."""
+    """Addresses of every residency and every step's scratch (by step)."""
 
     placed: tuple[Placed, ...]
     scratch: dict[int, int]
-    moved_bytes: int
 
 
 def scratch_bytes(problem: FusionProblem, step: Step) -> int:
@@ -101,7 +99,7 @@ def lay_out(
             start, end = max(uses[0], piece.start), min(uses[-1] + 1, piece.end)
             if start < end:
                 placed.append(Placed(tensor, start, end, piece.address))
-    return Layout(tuple(placed), scratch, found.relocation_bytes)
+    return Layout(tuple(placed), scratch)
 
 
 def _rectangles(
