@@ -156,7 +156,7 @@ def onchip(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
         ("plan", "--budget", "1KiB"),
         ("plan", "--budget", "1KiB", "--objective", "peak"),
         ("plan", "--budget", "1KiB", "--pin", "x"),
-        ("plan", "--budget", "1KiB", "--fuse", "--no-nests"),
+        ("plan", "--budget", "1KiB", "--fuse", "--no-nests", "--no-concat-views"),
         ("fuse", "--budget", "1KiB"),
         ("branches", "--budget", "1KiB"),
     ],

@@ -112,7 +112,6 @@ def load(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
 ) -> Source:
     """Read a network: `zoo:NAME`, an `.onnx` or `.tflite` file, or a network as `.json`.
 
@@ -128,7 +127,6 @@ def load(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     """
 
 def chip(
@@ -149,7 +147,6 @@ def plan(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
     in_place: bool = False,
@@ -168,6 +165,7 @@ def plan(
     fuse: bool = False,
     overlap: bool = True,
     nests: bool = True,
+    concat_views: bool = True,
     channel_tile: int | None = None,
 ) -> Plan:
     """Plan a network onto a chip's scratchpad, with the least traffic to DRAM.
@@ -195,7 +193,6 @@ def plan(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
     - `in_place` (default False): Element-wise operators may write their output over an input that nobody reads afterwards (strategies `exact`, `dnc`, `beam`).
@@ -214,6 +211,7 @@ def plan(
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
     - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
     - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """
 
@@ -230,7 +228,6 @@ def fuse(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
     halo: Literal["auto", "lines", "paper", "recompute"] = "auto",
@@ -265,7 +262,6 @@ def fuse(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
     - `halo` (default 'auto'): Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: `paper` with --isoa paper, else `lines`.
@@ -292,7 +288,6 @@ def branches(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     rules: Literal["paper", "ours"] = "paper",
     long_skip: int = 8,
 ) -> Branched:
@@ -319,7 +314,6 @@ def branches(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `rules` (default 'paper'): `paper`: Algorithms 1 to 6 to the letter; `ours`: the best of all branch orders, a module's input is given back after its last reader, a sum may be written over it, and layers outside modules hand on chip what fits. `ours` moves no more than `paper` in the whole network; in the modules alone it may.
     - `long_skip` (default 8): A connection around more layers than this is long: it goes through DRAM, and closes no module.
     """
@@ -338,7 +332,6 @@ def corun(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     profile: tuple[str, ...] = (),
     most_groups: int = 10,
     iterations: tuple[str, ...] = (),
@@ -380,7 +373,6 @@ def corun(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `contention` (default None): The set of constants of the contention model: light, medium, heavy or none, or one of the SoC's file [default: the SoC's own, light for the built-in boards].
     - `profile` (default ()): A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given. `synthetic` is a roofline even for what the paper measured, `measured` runs each network on this machine, as is done for the SoC `local`.
     - `most_groups` (default 10): Layer groups of a network whose profile is made here, at most.
@@ -450,7 +442,6 @@ def compare(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     strategies: str = "exact",
     schemes: str = "all",
     planners: str = "all",
@@ -480,7 +471,6 @@ def compare(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `strategies` (default 'exact'): Placement strategies, with commas between; `exact:given` or `exact:minpeak` fix the order.
     - `schemes` (default 'all'): Baselines, with commas between: given-belady, given-greedy, minpeak-belady, minpeak-greedy, tflm, executorch; or `all`, or `none`.
     - `planners` (default 'all'): onchip's other planners, with commas between: joint, fusion, branches; or `all`, or `none`.
@@ -545,7 +535,6 @@ def lengths(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
     in_place: bool = False,
@@ -564,6 +553,7 @@ def lengths(
     fuse: bool = False,
     overlap: bool = True,
     nests: bool = True,
+    concat_views: bool = True,
     channel_tile: int | None = None,
 ) -> Lengths:
     """Plan a network for every length of an open dimension, and find where the best plan changes.
@@ -588,7 +578,6 @@ def lengths(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
     - `in_place` (default False): Element-wise operators may write their output over an input that nobody reads afterwards (strategies `exact`, `dnc`, `beam`).
@@ -607,6 +596,7 @@ def lengths(
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
     - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
     - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """
 
@@ -629,7 +619,6 @@ def session(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     weights: Literal["streamed", "resident"] = "streamed",
     order: Literal["free", "given", "minpeak"] = "free",
     in_place: bool = False,
@@ -648,6 +637,7 @@ def session(
     fuse: bool = False,
     overlap: bool = True,
     nests: bool = True,
+    concat_views: bool = True,
     channel_tile: int | None = None,
 ) -> Session:
     """Plan a prompt and the steps behind it into one arena, with the caches on chip at one place.
@@ -674,7 +664,6 @@ def session(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `weights` (default 'streamed'): `streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.
     - `order` (default 'free'): `free` decides the order too, `given` keeps the network's, `minpeak` fixes the one of lowest peak.
     - `in_place` (default False): Element-wise operators may write their output over an input that nobody reads afterwards (strategies `exact`, `dnc`, `beam`).
@@ -693,6 +682,7 @@ def session(
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
     - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
     - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """
 
@@ -713,7 +703,6 @@ def prepare_fusion(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
     halo: Literal["auto", "lines", "paper", "recompute"] = "auto",
@@ -749,7 +738,6 @@ def prepare_fusion(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
     - `halo` (default 'auto'): Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: `paper` with --isoa paper, else `lines`.
@@ -775,7 +763,6 @@ def fusion_energy(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
     halo: Literal["auto", "lines", "paper", "recompute"] = "auto",
@@ -809,7 +796,6 @@ def fusion_energy(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
     - `halo` (default 'auto'): Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: `paper` with --isoa paper, else `lines`.
@@ -836,7 +822,6 @@ def workload(
     attention: Literal["whole", "parts"] = "whole",
     cache: str = "",
     float_boundary: bool = False,
-    concat_views: bool = False,
     profile: tuple[str, ...] = (),
     most_groups: int = 10,
     iterations: tuple[str, ...] = (),
@@ -868,7 +853,6 @@ def workload(
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
-    - `concat_views` (default False): Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).
     - `contention` (default None): The set of constants of the contention model: light, medium, heavy or none, or one of the SoC's file [default: the SoC's own, light for the built-in boards].
     - `profile` (default ()): A measured profile, FILE.csv or FILE.json: MODEL=FILE, or just FILE where one model is given. `synthetic` is a roofline even for what the paper measured, `measured` runs each network on this machine, as is done for the SoC `local`.
     - `most_groups` (default 10): Layer groups of a network whose profile is made here, at most.

@@ -136,7 +136,10 @@ def _(s: Site) -> Iterator[Broken]:
     # Another concat of the same tensor, joined at the end.
     network = s.plan.network
     for _, step, _ in joined(s):
-        x = s.pieces[step.operator].reads[0]
+        operands = network.operators[network.operator_id[step.operator]].inputs
+        x = network.tensors[operands[-1]].name  # it begins nothing, if it is not alone
+        if len(operands) == 1:
+            continue
         tensor = network.tensors[network.tensor_id[x]]
         one = replace(specs_of(network)[0], name="again", type="Concat", inputs=[x], outputs=["twice"],
                       weight_bytes=0, workspace=0, macs=0)  # fmt: skip

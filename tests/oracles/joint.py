@@ -40,9 +40,11 @@ def least_dram_bytes(
     most_states: int = 10**9,
     nests: bool = False,
     under: bool = False,
+    joins: Sequence[int] = (),
 ) -> int | None:
     """The fewest bytes that cross in any plan; None where there is none. With `nests` neighbouring operators
-    may also run as nests; with `under` an output of one may lie over a whole input that dies."""
+    may also run as nests; with `under` an output of one may lie over a whole input that dies. `joins` are
+    concats whose output is in DRAM where their operands are."""
     network, budget = problem.network, problem.budget
     groups = [(g, options_of(problem, g, nests=nests)) for g in _convex(problem)]
     groups = [(g, options) for g, options in groups if options]
@@ -112,6 +114,12 @@ def least_dram_bytes(
                         kept = network.output_roots >> x & 1 and not copied >> x & 1
                         if dies and not kept and problem.round_up(op.workspace) <= room + total(made):
                             moves.append((op.weight_bytes, (after[0], after[1] & ~(1 << x), after[2])))
+        for v in joins:
+            ready = not network.predecessors[v] & ~done and not network.reads[v] & ~copied
+            if ready and not done >> v & 1:
+                moves.append((0, (done | 1 << v, there, copied | network.writes[v])))
+        for t in bits(there & ~copied):  # written, and still there
+            moves.append((cost[t], (done, there, copied | 1 << t)))
         for more, (ran, on_chip, in_dram) in moves:
             # What nobody wants is gone, so that there are fewer states.
             keep = needed(ran) | network.output_roots & ~in_dram

@@ -17,6 +17,7 @@ def difference(
     most_states: int,
     *,
     nests: bool = False,
+    joins: tuple[int, ...] = (),
 ) -> tuple[int | None, str]:
     """The DRAM bytes found (None: nothing fits), and what is wrong with them; empty where nothing is.
 
@@ -24,7 +25,7 @@ def difference(
     """
     found = None if search.misfits else search.best().dram_bytes
     expected = least_dram_bytes(
-        problem, over, most_states=most_states, nests=nests, under=search.nests.overlap
+        problem, over, most_states=most_states, nests=nests, under=search.nests.overlap, joins=joins
     )
     if found != expected:
         return found, f"{found} found, {expected} by elementary moves"

@@ -99,7 +99,6 @@ def test_what_is_no_model(model: str) -> None:
 def test_options_are_checked(tmp_path: Path) -> None:
     assert "granularity" in refusal(tmp_path, RELU, granularity="fine")
     assert "dtype" in refusal(tmp_path, RELU, dtype="int4")
-    assert "concat_views" in refusal(tmp_path, RELU, concat_views=True)
 
 
 # -- graphs ----------------------------------------------------------------------------------------------

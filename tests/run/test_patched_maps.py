@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from onchip.base.errors import IllegalPlan, InputError, Mismatch, ModelError
+from onchip.check import check
 from onchip.network import Patches, Tensor
 from onchip.plans import Alloc, Plan
 from onchip.readers import load
@@ -304,6 +305,83 @@ def test_one_tensor_in_two_joins_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IllegalPlan, match="join-twice") as refusal:
         run(plan, source, checked=False)
     assert refusal.value.index == 8
+
+
+DENSE = """dense (float[1,3,6,6] x) => (float[1,4,6,6] y, float[1,5,6,6] z) {
+    a = Relu(x)
+    b = Conv<kernel_shape=[1,1]>(a, w)
+    c = Concat<axis=1>(a, b)
+    e = Tanh(b)
+    d = Concat<axis=1>(a, b, e)
+    y = Tanh(c)
+    z = Sigmoid(d)
+}"""
+
+
+@pytest.mark.parametrize("first", ["c", "d"])
+def test_joined_concats_of_which_one_begins_the_other(tmp_path: Path, first: str) -> None:
+    source = onnx_source(tmp_path, DENSE, {"w": (1, 3, 1, 1)}, "int8")
+    second = "d" if first == "c" else "c"
+    program = f"""
+        load x @0
+        alloc a @1024
+        run a
+        store a
+        alloc b @2048
+        run b
+        store b
+        alloc e @3072
+        run e
+        store e
+        free x
+        free a
+        free b
+        free e
+        join {first}
+        join {second}
+        load c @0
+        alloc y @2048
+        run y
+        store y
+        free c
+        free y
+        load d @0
+        alloc z @2048
+        run z
+        store z
+        free d
+        free z
+    """
+    plane = 64  # in patches of 4 by 4
+    y, z = 4 * plane, 5 * plane
+    whole = in_patches(source)
+    plan = planned(whole, steps(program), compulsory=3 * plane + y + z, reload=y + z, spill=5 * plane)
+    report = run(certified(plan), source)
+    assert report.moved.spill == 5 * plane
+
+
+BEGINS = """begins (float[1,3,6,6] x) => (float[1,5,6,6] y, float[1,5,6,6] z) {
+    a = Relu(x)
+    b = Conv<kernel_shape=[1,1]>(a, w)
+    c = Concat<axis=1>(a, b)
+    e = Tanh(b)
+    g = Sigmoid(b)
+    d = Concat<axis=1>(a, b, e)
+    f = Concat<axis=1>(c, g)
+    y = Tanh(d)
+    z = Sigmoid(f)
+}"""
+
+
+@pytest.mark.parametrize("order", [("c", "d", "f"), ("c", "f", "d"), ("d", "c", "f")])
+def test_an_output_begins_one_other_output_at_most(tmp_path: Path, order: tuple[str, ...]) -> None:
+    source = onnx_source(tmp_path, BEGINS, {"w": (1, 3, 1, 1)}, "int8")
+    made = [f"alloc {t} @{1024 * i}\nrun {t}\nstore {t}" for i, t in enumerate("abge", 1)]
+    text = "\n".join(["load x @0", *made, *(f"join {t}" for t in order)])
+    plan = planned(in_patches(source), steps(text), compulsory=0)
+    for judge in (lambda: check(plan), lambda: run(plan, source, checked=False)):
+        with pytest.raises(IllegalPlan, match="join-twice"):
+            judge()
 
 
 def test_a_graph_input_is_part_of_no_join(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ void bind(nb::module_& m) {
     answer<Search::Priced>(m, "JointPriced", Field("worth", &Search::Priced::worth),
                            Field("columns", &Search::Priced::columns), Field("complete", &Search::Priced::complete));
     answer<Step>(m, "JointStep", Field("members", &Step::members), Field("whole", &Step::whole),
-                 Field("evicted", &Step::evicted))
+                 Field("evicted", &Step::evicted), Field("joined", &Step::joined))
         .def_prop_ro("over", [](const Step& self) { return self.over == no_id ? std::nullopt : std::optional(self.over); })
         .def_prop_ro("made", [](const Step& self) { return self.made == no_id ? std::nullopt : std::optional(self.made); })
         .def_prop_ro("plain", [](const Step& self) { return self.way.plain; })
@@ -88,7 +88,9 @@ void bind(nb::module_& m) {
         .def(
             "__init__",
             [](Search* self, const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
-               std::vector<NestGroup> nests, NestCosts& costs, const Rules& rules) {
+               std::vector<NestGroup> nests, NestCosts& costs, const std::vector<Id>& joins, const Rules& rules) {
+                for (const Id op : joins)
+                    if (op >= fuser.problem().operators.size()) throw std::invalid_argument("joint: no operator joins");
                 if (over.size() != fuser.problem().operators.size())
                     throw std::invalid_argument("joint: what may be written over, for every operator");
                 for (const NestGroup& group : nests)
@@ -96,10 +98,10 @@ void bind(nb::module_& m) {
                         group.members.back() >= fuser.problem().operators.size())
                         throw std::invalid_argument("joint: a nest of no text, or of no operators");
                 nb::gil_scoped_release release;
-                new (self) Search(fuser, budget, std::move(over), std::move(nests), costs, rules);
+                new (self) Search(fuser, budget, std::move(over), std::move(nests), costs, joins, rules);
             },
             nb::keep_alive<1, 2>(), nb::keep_alive<1, 6>(), nb::kw_only(), nb::arg("fuser"), nb::arg("budget"),
-            nb::arg("over"), nb::arg("nests"), nb::arg("costs"), nb::arg("rules"))
+            nb::arg("over"), nb::arg("nests"), nb::arg("costs"), nb::arg("joins"), nb::arg("rules"))
         .def(
             "prepare",
             [](Search& self, std::size_t most, std::optional<Bytes> below, const Wanted& wanted) {

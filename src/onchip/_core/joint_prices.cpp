@@ -10,7 +10,7 @@ using fusion::Form;
 using fusion::Tensor;
 
 Prices::Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
-               std::vector<NestGroup> nests, NestCosts& costs)
+               std::vector<NestGroup> nests, NestCosts& costs, const std::vector<Id>& joins)
     : problem_(fuser.problem()),
       sets_(fuser.sets()),
       nests_(std::move(nests)),
@@ -23,6 +23,8 @@ Prices::Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector
     add_nests();
     infos_.resize(groups());
     over_.resize(problem_.operators.size());
+    joins_.resize(problem_.operators.size());
+    for (const Id op : joins) joins_[op] = true;
 }
 
 // Groups that the fuser lists too may run either way; the others stand behind its candidates.
@@ -365,6 +367,10 @@ Prices::Info& Prices::outlined(Id group) {
 Bytes Prices::least(Id group, Bytes limit) {
     Info& i = info(group);
     if (i.priced) return i.least;
+    if (joins(group)) {  // its operands may have crossed before
+        i.priced = true;
+        return i.least = std::min<Bytes>(0, floor(group));
+    }
     if (single(group)) limit = unlimited;
     else if (outlined(group).bound >= limit) return i.bound;
     choice_.clear();

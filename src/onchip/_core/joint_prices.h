@@ -45,8 +45,9 @@ class Prices {
   public:
     // `over`: for each operator the inputs that its output may be written over. `nests`: groups that may run as
     // nests, beside the fuser's, and what those of every text cost.
+    // `joins`: the concats whose operands may lie side by side in DRAM, where they are the output.
     Prices(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over, std::vector<NestGroup> nests,
-           NestCosts& costs);
+           NestCosts& costs, const std::vector<Id>& joins);
 
     const fusion::Problem& problem() const { return problem_; }
     Bytes budget() const { return budget_; }
@@ -65,6 +66,8 @@ class Prices {
     Bytes own(Id group) { return outlined(group).own; }
     Bytes bound(Id group) { return outlined(group).bound; }
     const std::vector<Id>& over(Id op) const { return over_[op]; }
+    // Whether it is such a concat alone.
+    bool joins(Id group) const { return single(group) && joins_[group - candidates_]; }
 
     // The least bytes beside the operands of a pattern in `room` bytes, in bands or blocks, if they are below `limit`;
     // else `unlimited`. `over`: one of the pairs lies so.
@@ -123,6 +126,7 @@ class Prices {
     Bytes budget_;
     Id candidates_ = 0;
     std::vector<std::vector<Id>> over_;
+    std::vector<bool> joins_;  // by operator
     fusion::Evaluator evaluator_;
     fusion::BlockSearch blocks_;
     Id loaded_ = no_id;

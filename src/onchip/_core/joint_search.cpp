@@ -26,8 +26,8 @@ class Watch {
 }  // namespace
 
 Search::Search(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over,
-               std::vector<NestGroup> nests, NestCosts& costs, const Rules& rules)
-    : prices_(fuser, budget, std::move(over), std::move(nests), costs),
+               std::vector<NestGroup> nests, NestCosts& costs, const std::vector<Id>& joins, const Rules& rules)
+    : prices_(fuser, budget, std::move(over), std::move(nests), costs, joins),
       problem_(prices_.problem()),
       downsets_(prices_),
       rules_(rules),
@@ -117,7 +117,7 @@ Found Search::pass(std::size_t width, Bytes below, std::uint64_t seed, const Lim
     pool_.assign(2 * words, 0);
     for (Id t = 0; t < problem_.tensors.size(); ++t)
         if (problem_.tensors[t].producer == no_id) add(&pool_[words], t);
-    nodes_.push_back({0, no_id, no_id, 0, 0, 0, 0, no_id, no_id, false, 0, 0, 0});
+    nodes_.push_back({0, no_id, no_id, 0, 0, 0, 0, no_id, no_id, false, false, 0, 0, 0});
     bucket_[0].push_back(0);
     layer_[0].push_back(0);
     open_ = unlimited;
@@ -223,6 +223,23 @@ void Search::expand(Id node, const Move& move) {
     else
         open_ = std::min(open_, nodes_[node_].cost + move_.bound);  // patterns of so many are not looked at
     if (prices_.single(move.group)) plain(room);
+    if (prices_.joins(move.group)) join();
+}
+
+// A concat whose operands lie in their places in DRAM: those without a copy are written, and may stay on chip.
+void Search::join() {
+    Bytes paid = 0;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+        const Operand& o = operands_[i];
+        if (!o.external || test(copied(nodes_[node_]), o.tensor)) continue;
+        paid += o.bytes;
+        beside_.push_back(i);
+    }
+    whole_ = 0, over_ = no_id, pair_ = no_id, plain_ = false, joined_ = true;
+    gone_.clear();
+    reach(paid, 0);
+    joined_ = false;
+    beside_.clear();
 }
 
 // Whether enough ways of one move have been tried; then the others are left, at what they cost at least.
@@ -396,7 +413,7 @@ void Search::reach(Bytes cost, Bytes freed) {
     if (!plain_)
         for (const std::size_t i : beside_) room -= operands_[i].room;
     const std::uint64_t tie = seed_ ? fusion::random_word(static_cast<Id>(seed_ * 0x9e3779b9U + ties_++)) : 0;
-    const Node node{move_.to, node_, move_.group, whole_, at, first, evictions, over_, pair_, plain_, total, room, tie};
+    const Node node{move_.to, node_, move_.group, whole_, at, first, evictions, over_, pair_, plain_, joined_, total, room, tie};
     if (rules_.dominance && beaten(node)) {
         pool_.resize(at);
         evicted_.resize(first);
@@ -453,7 +470,10 @@ std::vector<Step> Search::steps(Id last) {
         s.evicted.assign(evicted_.begin() + n.evicted, evicted_.begin() + n.evicted + n.evictions);
         s.over = n.over;
         if (n.pair != no_id) s.made = all[prices_.pairs(n.group)[n.pair].output].tensor;
-        if (n.plain) {
+        s.joined = n.joined;
+        if (n.joined) {
+            s.way.own = 0;
+        } else if (n.plain) {
             if (n.over != no_id) s.made = problem_.operators[s.members.front()].outputs.front();
             s.way.plain = true;
             s.way.own = prices_.weights(n.group);

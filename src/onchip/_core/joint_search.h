@@ -20,6 +20,7 @@ struct Step {
     std::vector<Id> members;
     std::vector<Id> whole, evicted;  // tensors: operands on chip; what leaves before
     Id over = no_id, made = no_id;   // the operand whose place an output takes, and that output
+    bool joined = false;             // a concat of operands that lie side by side in DRAM: nothing runs
     Way way;
 };
 
@@ -35,7 +36,7 @@ struct Found {
 class Search {
   public:
     Search(const fusion::Fuser& fuser, Bytes budget, std::vector<std::vector<Id>> over, std::vector<NestGroup> nests,
-           NestCosts& costs, const Rules& rules);
+           NestCosts& costs, const std::vector<Id>& joins, const Rules& rules);
 
     // Groups that cost less than their operators are worth, at most `most` of them, and what every operator is worth
     // at most so that none does: the sum bounds every plan from below.
@@ -69,7 +70,7 @@ class Search {
         std::size_t sets;  // residents and copies, in pool_
         std::uint32_t evicted, evictions;
         Id over, pair;
-        bool plain;
+        bool plain, joined;
         Bytes cost, room;
         std::uint64_t tie;
     };
@@ -77,6 +78,7 @@ class Search {
     void operand(std::size_t i, Mask whole, Id pair, Bytes paid, Bytes room);
     bool stuck();
     void plain(Bytes room);
+    void join();
     template <class Own>
     void evictions(Mask whole, Bytes paid, Bytes room, Id over, Id pair, bool is_plain, Own own);
     template <class Own>
@@ -118,7 +120,7 @@ class Search {
     Mask whole_ = 0;
     Id over_ = no_id, pair_ = no_id;
     Mask dying_ = 0;  // operands that are loaded to be written over
-    bool plain_ = false;
+    bool plain_ = false, joined_ = false;
     std::vector<Word> made_;
 };
 

@@ -17,7 +17,7 @@ from onchip.check.claims.standing import Standing, standing, why_derived
 from onchip.check.energy import energy
 from onchip.check.figures import times_of
 from onchip.check.following import prove_following
-from onchip.check.joins import concat_offsets, plain_concat
+from onchip.check.joins import concat_offsets, one_begins_the_other, plain_concat
 from onchip.check.judge import check
 from onchip.check.nests import Layout, Place, layout_of
 from onchip.check.operator_overlap import may_overwrite
@@ -40,6 +40,7 @@ __all__ = [
     "events_of",
     "layout_of",
     "may_overwrite",
+    "one_begins_the_other",
     "plain_concat",
     "plan_chip_of",
     "prove_following",

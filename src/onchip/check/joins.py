@@ -13,12 +13,19 @@ from math import prod
 from onchip.check.operator_walk import element_bytes
 from onchip.network import ELEMENT_BYTES, Network, Operator
 
-__all__ = ["concat_offsets", "plain_concat"]
+__all__ = ["concat_offsets", "one_begins_the_other", "plain_concat"]
 
 
 def plain_concat(network: Network, operator: int) -> bool:
     """Return whether the bytes of an operator's operands, concatenated in order, are those of its output."""
     return not isinstance(concat_offsets(network, operator), str)
+
+
+def one_begins_the_other(network: Network, first: int, second: int) -> bool:
+    """Return whether the operands of one of two concats are the first operands of the other, in order: then
+    the output of the shorter one is the beginning of the other's, and shared operands have one place."""
+    a, b = network.operators[first].inputs, network.operators[second].inputs
+    return a[: len(b)] == b[: len(a)]
 
 
 def concat_offsets(network: Network, operator: int) -> Mapping[int, int] | str:

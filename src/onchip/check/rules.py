@@ -47,7 +47,7 @@ RULES: dict[str, str] = {
     "join-place": "an operand that is joined on chip lies where its part of the output begins",
     "join-graph-input": "no operand that is joined in DRAM is a graph input",
     "join-no-dram-copy": "every operand of a concat joined in DRAM has a copy there",
-    "join-twice": "a tensor is part of one concat joined in DRAM at most",
+    "join-twice": "a tensor is part of one concat joined in DRAM, or of such that each begins the next",
     "join-reserved": "the output of a concat joined in DRAM has no range in the scratchpad",
     # scratch and run
     "scratch-twice": "scratch is reserved once",

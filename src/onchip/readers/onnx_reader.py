@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal
 
 from onchip.base.allowance import spend
-from onchip.base.errors import UsageError
 from onchip.network import Network, OperatorSpec, Reach, TensorKind
 from onchip.network.build import MAX_MACS
 from onchip.readers.attention_parts import with_attention_parts
@@ -51,10 +50,6 @@ def read_onnx(
     (height, width) that every image input gets instead of its own. Raises `ModelError` in one line naming the
     node or tensor, `UsageError` for `dims` that do not fit.
     """
-    if options.concat_views:
-        raise UsageError(
-            "inputs of a concat as views of its output are not supported yet", item="concat_views"
-        )
     digest = hashlib.sha256(content).hexdigest()
     notes: tuple[str, ...] = ()
     if options.granularity == "fused" and not options.float_boundary:

@@ -69,11 +69,6 @@ class ReadOptions:
         "conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.",
     )
 
-    concat_views: bool = option(
-        False,
-        "Inputs of an outer-axis concat as views of its output (refused: no planner takes such views yet).",
-    )
-
 
 @dataclass(frozen=True)
 class Executable:

@@ -29,8 +29,6 @@ def read_tflite(
     TFLite's operators are already fused, so both granularities give the same network. Shapes are those that
     the file states; `dims` may confirm them. Raises `ModelError` in one line naming the node or tensor.
     """
-    if options.concat_views:
-        raise UsageError("inputs of a concat as views of its output are not supported", item="concat_views")
     graph = parse(content, where=where)
     _confirm(graph, options.dims)
     reader = _Reader(graph, dtype)

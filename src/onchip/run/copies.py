@@ -45,10 +45,16 @@ class Copies:
         """By output of a join that has no place: an operand that is a part of another one."""
         part_of: dict[int, tuple[int, int]] = {}
         names = dict.fromkeys(i.operator for i in plan.program if isinstance(i, Join))
-        for op in (network.operators[network.operator_id[n]] for n in names if n in network.operator_id):
+        joins = [network.operators[network.operator_id[n]] for n in names if n in network.operator_id]
+        for op in sorted(joins, key=lambda op: -len(op.inputs)):
             offsets = offsets_of(network, slots, op)
             shared = next((t for t in offsets if t in part_of), None)
-            if shared is not None:
+            longer = part_of[shared][0] if shared is not None else None
+            begins = longer is not None and all(part_of.get(t) == (longer, at) for t, at in offsets.items())
+            if longer is not None and begins and part_of.get(op.outputs[0], (longer, 0)) == (longer, 0):
+                part_of[op.outputs[0]] = longer, 0
+                self.whole.add(op.outputs[0])
+            elif shared is not None:
                 self.twice[op.outputs[0]] = shared
             elif offsets:
                 part_of |= {t: (op.outputs[0], at) for t, at in offsets.items()}

@@ -122,6 +122,11 @@ def _tiled(plan: Plan, planner: str) -> str:
     nests = [group.name for group in plan.groups if isinstance(group.tiling, Nest)]
     if planner == "joint" and not asked.get("nests") and nests:
         return f"option nests is not true, and {nests[0]} runs as a nest"
+    joined = [step.operator for step in plan.program if isinstance(step, Join)]
+    if planner == "joint" and not asked.get("concat_views") and joined:
+        return f"option concat_views is not true, and {joined[0]} is joined in DRAM"
+    if planner in ("fusion", "segments") and joined:
+        return f"planner {planner} joins nothing in DRAM, and the plan does with {joined[0]}"
     if planner == "segments" and asked.get("input") == "held" and streams:
         return "option input is held, and the plan streams it"
     for key, value in (("weight_tile", False), ("batch_weights", "shared"), ("halo", "recompute")):

@@ -52,6 +52,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = MappingProxyType({
         "fuse": bool,
         "overlap": bool,
         "nests": bool,
+        "concat_views": bool,
         "in_place": bool,
         "channel_tile": _CHANNELS,
         "seed": _SEED,

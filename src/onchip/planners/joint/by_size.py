@@ -46,6 +46,8 @@ def best_by_size(
     limits: Limits,
     nests: Nests | None = None,
     widths: Sequence[int] = WIDTHS,
+    *,
+    joins: Sequence[int] = (),
 ) -> tuple[JointSearch, Found]:
     """Return the cheapest steps found that cost less than `below` bytes of DRAM traffic, and their search.
 
@@ -65,7 +67,7 @@ def best_by_size(
         if best is not None and _over(limits.until(part), NEXT * last):
             break
         start = time.perf_counter()
-        search = JointSearch(problem, over, nests=nests, limits=limits, largest=most)
+        search = JointSearch(problem, over, joins=joins, nests=nests, limits=limits, largest=most)
         if not search.all_groups:
             break
         found = search.best(below, limits=limits, widths=WIDTHS[:1])
@@ -79,7 +81,7 @@ def best_by_size(
         return best[0], replace(best[1], lower_bound_bytes=rest.lower_bound_bytes, complete=rest.complete)
     if best is None or not _over(limits, MUCH * last):
         if listed.groups > SOME:
-            listed = JointSearch(problem, over, nests=nests, limits=limits, most_groups=SOME)
+            listed = JointSearch(problem, over, joins=joins, nests=nests, limits=limits, most_groups=SOME)
         found = listed.best(below, limits=limits, widths=WIDTHS[:1])
         if found.dram_bytes is not None or best is None:
             best, below = (listed, found), found.dram_bytes or below
@@ -97,6 +99,8 @@ def bound_by_size(
     over: Sequence[Sequence[int]],
     nests: Nests | None,
     limits: Limits,
+    *,
+    joins: Sequence[int] = (),
 ) -> tuple[int, int] | None:
     """Return the most operators in bands of which all groups can be listed, and a bound of all plans of such.
 
@@ -110,7 +114,13 @@ def bound_by_size(
             break
         start = time.perf_counter()
         search = JointSearch(
-            problem, over, nests=nests, limits=limits, largest=most, most_groups=BOUND_GROUPS
+            problem,
+            over,
+            joins=joins,
+            nests=nests,
+            limits=limits,
+            largest=most,
+            most_groups=BOUND_GROUPS,
         )
         if not search.all_groups or search.misfits:
             break

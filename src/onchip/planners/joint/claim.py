@@ -19,6 +19,10 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, band
     if options.nests:
         over += ", and so may one output of every nest"
     sharing = over if options.overlap else "no tensor over another"
+    if options.concat_views:
+        sharing += (
+            "; concats of operands that lie side by side joined in DRAM, of those that share one the largest"
+        )
     nests = (
         f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more"
         f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"

@@ -33,6 +33,11 @@ class JointOptions:
         "With --fuse: neighbouring operators may run as a nest of loops over any of their axes.",
     )
 
+    concat_views: bool = option(
+        True,
+        "With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.",
+    )
+
     channel_tile: int | None = option(
         None,
         "With --fuse: channels that are processed at a time (T_c); without, the chip's.",
@@ -42,12 +47,18 @@ class JointOptions:
         tile = self.channel_tile
         if tile is not None and (type(tile) is not int or not 1 <= tile <= 1 << 20):
             raise UsageError(f"{tile!r} is no number of channels from 1 to 1,048,576", item="channel_tile")
-        for name in ("fuse", "overlap", "nests"):
+        for name in ("fuse", "overlap", "nests", "concat_views"):
             if type(getattr(self, name)) is not bool:
                 raise UsageError(f"{getattr(self, name)!r} is neither True nor False", item=name)
-        if not self.fuse and (tile is not None or not self.overlap or not self.nests):
-            alone = "--no-overlap" if self.nests else "--no-nests"
-            raise UsageError("goes with --fuse only", item="--channel-tile" if tile is not None else alone)
+        alone = {
+            "--channel-tile": tile is not None,
+            "--no-overlap": not self.overlap,
+            "--no-nests": not self.nests,
+            "--no-concat-views": not self.concat_views,
+        }
+        for flag, asked in alone.items():
+            if asked and not self.fuse:
+                raise UsageError("goes with --fuse only", item=flag)
 
 
 DEFAULTS = JointOptions(fuse=True)
@@ -79,6 +90,7 @@ class FusedPlacementOptions:
 
     overlap: bool = like(JointOptions, "overlap")
     nests: bool = like(JointOptions, "nests")
+    concat_views: bool = like(JointOptions, "concat_views")
     channel_tile: int | None = like(JointOptions, "channel_tile")
     in_place: bool = like(PlacementOptions, "in_place")
     memory_limit: int = like(PlacementOptions, "memory_limit")
@@ -91,7 +103,13 @@ class FusedPlacementOptions:
     def halves(self) -> tuple[JointOptions, PlacementOptions]:
         """Return the same in the form that the planner takes."""
         return (
-            JointOptions(fuse=True, overlap=self.overlap, nests=self.nests, channel_tile=self.channel_tile),
+            JointOptions(
+                fuse=True,
+                overlap=self.overlap,
+                nests=self.nests,
+                concat_views=self.concat_views,
+                channel_tile=self.channel_tile,
+            ),
             PlacementOptions(**{key: getattr(self, key) for key in SHARED}),
         )
 

@@ -21,6 +21,7 @@ from onchip.planners.joint.by_size import best_by_size, bound_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
+from onchip.planners.joint.joins import joinable
 from onchip.planners.joint.layout import lay_out
 from onchip.planners.joint.nests import MOST_LOOKS, Nests, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
@@ -110,10 +111,11 @@ class _Run:
         self.network, self.chip, self.budget = network, chip, budget
         self.options, self.placing, self.limits = options, placing, limits
         self.problem = FusionProblem.of(network, chip, fusion_options(options), budget)
+        self.joins = joinable(network) if options.concat_views else ()
 
     def run(self) -> Joint:
         over = overwritable(self.network) if self.options.overlap else ()
-        plain = JointSearch(self.problem, over, limits=self.limits)
+        plain = JointSearch(self.problem, over, joins=self.joins, limits=self.limits)
         if plain.misfits and not self.options.nests:
             raise self.infeasible(plain, over)
         listed = plain.fuser if plain.all_groups else None
@@ -140,7 +142,9 @@ class _Run:
             found = unbounded(found)  # its bound is of plans without nests alone
         elif self.worth_it(best, least):
             nests = nests or self.nests(best)
-            search = JointSearch(self.problem, over, nests=nests, limits=self.limits, fuser=plain.fuser)
+            search = JointSearch(
+                self.problem, over, joins=self.joins, nests=nests, limits=self.limits, fuser=plain.fuser
+            )
             if search.misfits:
                 raise self.infeasible(search, over)
             best, search, found = self.with_nests(best, search, over)
@@ -157,7 +161,9 @@ class _Run:
         bound, banded = found.lower_bound_bytes, 0
         all_nests = not self.options.nests or (nests is not None and nests.complete)
         if priced and all_nests and not search.all_groups and best.dram_bytes > least:
-            banded, bound = bound_by_size(self.problem, over, nests, self.limits.until(BOUNDED)) or (0, 0)
+            banded, bound = bound_by_size(
+                self.problem, over, nests, self.limits.until(BOUNDED), joins=self.joins
+            ) or (0, 0)
             if bound >= best.dram_bytes:  # the plan has larger groups than those
                 banded, bound = 0, 0
         least = min(max(least, bound if priced else 0), best.dram_bytes)
@@ -222,11 +228,15 @@ class _Run:
         if quick and search.nests.candidates:
             found = search.best(below, limits=limits, widths=QUICK_WIDTHS)
         elif quick:
-            search, found = best_by_size(self.problem, over, search, below, limits, widths=QUICK_WIDTHS)
+            search, found = best_by_size(
+                self.problem, over, search, below, limits, widths=QUICK_WIDTHS, joins=self.joins
+            )
         elif after_quick and search.all_groups and not search.large:
             found = search.best(below, limits=limits)
         else:
-            search, found = best_by_size(self.problem, over, search, below, limits, search.nests)
+            search, found = best_by_size(
+                self.problem, over, search, below, limits, search.nests, joins=self.joins
+            )
         if found.dram_bytes is not None:
             with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
                 for steps in self.addressed(search, found):
@@ -313,10 +323,10 @@ class _Run:
         Greedy, as in placement: of the ready operators, run the one that currently needs least; the more have
         run, the more inputs die with their readers, and outputs may take their places. In a nest an operator
         may need less than alone, and rows may take the places of those that they are made from: then the
-        least budget is searched below that.
+        least budget is searched below that. A concat that may be joined in DRAM needs nothing.
         """
         network, problem = self.network, self.problem
-        hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}
+        hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}.difference(self.joins)
         tiled = {v: least_scratch(problem, v) for v in hard}
         for nest in search.nests.candidates:
             v = nest.members.bit_length() - 1
@@ -363,7 +373,11 @@ class _Run:
             middle = (low + enough) // 2
             problem = FusionProblem.of(self.network, self.chip, fusion_options(self.options), middle)
             search = JointSearch(
-                problem, over, nests=nests_of(problem, overlap=self.options.overlap), limits=self.limits
+                problem,
+                over,
+                joins=self.joins,
+                nests=nests_of(problem, overlap=self.options.overlap),
+                limits=self.limits,
             )
             fits = not search.misfits and search.best(limits=self.limits).dram_bytes is not None
             low, enough = (low, middle) if fits else (middle, enough)
@@ -382,6 +396,7 @@ class _Run:
             "objective": "dram",
             "overlap": self.options.overlap,
             "nests": self.options.nests,
+            "concat_views": self.options.concat_views,
             "channel_tile": self.problem.channel_tile,
             "program": best.planner,
             "seed": self.limits.seed,

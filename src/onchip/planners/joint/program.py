@@ -11,7 +11,7 @@ from onchip.planners.fusion.program import crossing, declare, group_names, passe
 from onchip.planners.joint.layout import Layout, Placed
 from onchip.planners.joint.nests import Nests, NestWay
 from onchip.planners.joint.search import Step
-from onchip.plans import Alloc, Free, Group, Instruction, Load, Run, Scratch, Store
+from onchip.plans import Alloc, Free, Group, Instruction, Join, Load, Run, Scratch, Store
 
 __all__ = ["moved_bytes", "program"]
 
@@ -47,7 +47,7 @@ def program(
         for v in bits(step.members):
             made |= network.writes[v]
         instructions += [Load(name[p.tensor], p.address) for p in begins[i] if not made >> p.tensor & 1]
-        if step.way is not None:  # tensors that stay while their copies are read piece by piece
+        if step.way is not None or step.joined:  # tensors that stay while their copies are read
             for t in bits(problem.external(step.members) & ~step.whole & ~in_dram):
                 instructions.append(Store(name[t]))
                 in_dram |= 1 << t
@@ -55,9 +55,9 @@ def program(
             if made >> p.tensor & 1:
                 over = None if step.over is None or p.tensor != step.made else name[step.over]
                 instructions.append(Alloc(name[p.tensor], p.address, over))
+        streaming: tuple[tuple[str, int], ...] = ()
         if step.way is None:
             unit = network.operators[step.members.bit_length() - 1].name
-            streaming: tuple[tuple[str, int], ...] = ()
         elif isinstance(step.way, NestWay):
             unit = next(names)
             way = nests.wider(step.way, _room(problem, layout, i))
@@ -73,12 +73,12 @@ def program(
             streaming = crossing(problem, replace(step.way, members=step.members), step.whole)
         if i in layout.scratch:
             instructions.append(Scratch(unit, layout.scratch[i]))
-        instructions.append(Run(unit, streaming))
+        instructions.append(Join(unit) if step.joined else Run(unit, streaming))
         ran |= step.members
         for t in bits(made & network.output_roots & step.whole):
             instructions.append(Store(name[t]))
             in_dram |= 1 << t
-        if step.way is not None:
+        if step.way is not None or step.joined:
             in_dram |= problem.escaping(step.members) & ~step.whole
         for p in ends[i]:
             if p.tensor == step.over:

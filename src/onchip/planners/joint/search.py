@@ -56,7 +56,8 @@ class Step:
 
     `evicted` are tensors that leave the chip before, `whole` (bitset) the operands that are on chip whole:
     absent ones are loaded, or reserved. `way` is its tiling or its nest; None for a single operator that runs
-    whole. `over` is the operand whose place the output `made` takes.
+    whole. `over` is the operand whose place the output `made` takes. `joined`: a concat whose operands lie
+    side by side in DRAM; nothing runs.
     """
 
     members: int
@@ -65,6 +66,7 @@ class Step:
     over: int | None
     made: int | None
     way: GroupCost | NestWay | None
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,9 @@ def compulsory_bytes(problem: FusionProblem) -> int:
 class JointSearch:
     """A problem prepared for many searches at its budget. Not thread-safe.
 
-    `over`: for each operator the inputs that its output may be written over. `nests`: groups that may run as
-    nests of loops. `largest`: most operators of a group in bands (0: any number), `most_groups`: the most
-    such groups that are listed (None: `MOST_GROUPS`).
+    `over`: for each operator the inputs that its output may be written over. `joins`: concats that may be
+    joined in DRAM. `nests`: groups that may run as nests of loops. `largest`: most operators of a group in
+    bands (0: any number), `most_groups`: the most such groups that are listed (None: `MOST_GROUPS`).
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class JointSearch:
         problem: FusionProblem,
         over: Sequence[Sequence[int]] = (),
         *,
+        joins: Sequence[int] = (),
         nests: Nests | None = None,
         rules: Rules = ALL_RULES,
         limits: Limits = NO_LIMITS,
@@ -161,6 +164,7 @@ class JointSearch:
                 for nest in nests.candidates
             ],
             costs=nests.costs,
+            joins=[place[v] for v in joins],
             rules=_core.JointRules(**asdict(rules)),
         )
         self.misfits = tuple(self._order[i] for i in self._core.misfits())
@@ -263,9 +267,9 @@ class JointSearch:
                 self.nests.by_members[group], whole, step.cost.scratch, over=step.over, made=step.made
             )
             assert way is not None
-        elif not step.plain:
+        elif not step.plain and not step.joined:
             way = cost_of(self.problem, group, step.cost)
-        return Step(group, whole, tuple(step.evicted), step.over, step.made, way)
+        return Step(group, whole, tuple(step.evicted), step.over, step.made, way, step.joined)
 
 
 def _stop(limits: Limits, began: float) -> Stop:
