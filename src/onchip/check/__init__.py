@@ -17,7 +17,7 @@ from onchip.check.claims.standing import Standing, standing, why_derived
 from onchip.check.energy import energy
 from onchip.check.figures import times_of
 from onchip.check.following import prove_following
-from onchip.check.joins import concat_offsets, one_begins_the_other, plain_concat
+from onchip.check.joins import concat_offsets, joined_offsets, one_begins_the_other, plain_concat
 from onchip.check.judge import check
 from onchip.check.nests import Layout, Place, layout_of
 from onchip.check.operator_overlap import may_overwrite
@@ -38,6 +38,7 @@ __all__ = [
     "concat_offsets",
     "energy",
     "events_of",
+    "joined_offsets",
     "layout_of",
     "may_overwrite",
     "one_begins_the_other",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from onchip.base.units import MAX_BYTES
 from onchip.check.caches import caches_of
 from onchip.check.group_overlap import prove_group_overlap
-from onchip.check.joins import concat_offsets, one_begins_the_other
+from onchip.check.joins import concat_offsets, joined_offsets, one_begins_the_other
 from onchip.check.ledger import Ledger
 from onchip.check.memories import Accesses, Space, accesses_of, spaces_of
 from onchip.check.operator_overlap import prove_overlap
@@ -307,7 +307,7 @@ class Machine:
     def join(self, unit: Unit) -> None:
         if unit.name in self.run_already:
             broken("already-run", f"{unit.name} has run")
-        self.plain(unit)
+        self.plain(unit, joined=True)
         if unit.workspace:
             broken("join-not-concat", f"{unit.name} has a workspace of {unit.workspace:,} bytes")
         (t,) = unit.writes
@@ -335,7 +335,7 @@ class Machine:
         """Let the operands of a concat lie in its output in DRAM: in no other one, but for outputs of which
         the shorter is the beginning of the longer, and lies there."""
         operators = self.network.operators
-        for x in operators[concat].inputs:
+        for x in dict.fromkeys(self.network.root[t] for t in operators[concat].inputs):
             other = self.joined.get(x, concat)
             shorter, longer = sorted((concat, other), key=lambda v: len(operators[v].inputs))
             (begin,) = operators[shorter].outputs
@@ -348,9 +348,13 @@ class Machine:
                 self.joined[begin] = max(around, longer, key=lambda v: len(operators[v].inputs))
             self.joined[x] = longer
 
-    def plain(self, unit: Unit) -> Mapping[int, int]:
-        """Return where the operands of a plain concat begin in its output, in bytes. Refuse other units."""
-        offsets = "it is a group" if unit.group else concat_offsets(self.network, unit.operators[0])
+    def plain(self, unit: Unit, *, joined: bool = False) -> Mapping[int, int]:
+        """Return where the operands of a concat begin in its output, in bytes. Refuse other units.
+
+        In DRAM (`joined`) they may be the tensors of its views.
+        """
+        found = joined_offsets if joined else concat_offsets
+        offsets = "it is a group" if unit.group else found(self.network, unit.operators[0])
         if isinstance(offsets, str):
             broken("join-not-concat", f"{unit.name} cannot be joined: {offsets}")
         return offsets

@@ -11,9 +11,9 @@ from dataclasses import replace
 from math import prod
 
 from onchip.check.operator_walk import element_bytes
-from onchip.network import ELEMENT_BYTES, Network, Operator
+from onchip.network import ELEMENT_BYTES, Network, Operator, Side
 
-__all__ = ["concat_offsets", "one_begins_the_other", "plain_concat"]
+__all__ = ["concat_offsets", "joined_offsets", "one_begins_the_other", "plain_concat"]
 
 
 def plain_concat(network: Network, operator: int) -> bool:
@@ -56,6 +56,59 @@ def concat_offsets(network: Network, operator: int) -> Mapping[int, int] | str:
     for t, size in sizes.items():
         offsets[t] = at
         at += size
+    return offsets
+
+
+def joined_offsets(network: Network, operator: int) -> Mapping[int, int] | str:
+    """Return the byte offset in a concat's output of each tensor that it joins in DRAM; or why it joins none.
+
+    A plain concat's operands, and more than those: a `Concat` of which the reach says that its operands lie
+    one behind the other along the outermost axis, operands that are views of all of a tensor among them.
+    """
+    op = network.operators[operator]
+    plain = op.geometry is not None and op.geometry.kind == "concat"
+    if plain and all(network.root[t] == t for t in op.inputs):
+        return concat_offsets(network, operator)
+    return _by_reach(network, op) or _roots(network, op)
+
+
+def _by_reach(network: Network, op: Operator) -> str:
+    """Return why its reach does not say that operands lie one behind the other; empty if it does."""
+    if op.type != "Concat" or op.weight_bytes or op.macs or len(op.outputs) != 1 or not op.inputs:
+        return f"{op.name} is no concat over channels"
+    [out], reach = op.outputs, op.reach
+    if reach is None or reach.weights or any(network.tensors[t].patches for t in (*op.inputs, out)):
+        return f"{op.name} is no concat over channels"
+    whole = reach.output
+    axis = next((i for i, n in enumerate(whole) if n != 1), 0)  # the outermost along which anything lies
+    at = 0
+    for t, sides in zip(op.inputs, reach.reads, strict=True):
+        for i, side in enumerate(sides):
+            along = Side(side.size, i, before=at) if i == axis else Side(whole[i], i)
+            if len(sides) != len(whole) or (side != along and side.size * whole[i] != 1):
+                return f"{op.name} does not join along its outermost axis"
+        if network.tensors[t].bytes * prod(whole) != network.tensors[out].bytes * prod(s.size for s in sides):
+            return f"the operands of {op.name} do not have elements of one width"
+        at += sides[axis].size
+    return "" if at == whole[axis] else f"the operands of {op.name} are not all of its output"
+
+
+def _roots(network: Network, op: Operator) -> Mapping[int, int] | str:
+    """Return where the tensors begin whose views, or which themselves, lie one behind the other."""
+    offsets: dict[int, int] = {}
+    there: dict[int, int] = {}
+    at = 0
+    for t in op.inputs:
+        root, begin = network.root[t], at - network.offset[t]
+        if offsets.setdefault(root, begin) != begin:
+            return f"{op.name} joins views of {network.tensors[root].name} in another order than they lie in"
+        there[root] = there.get(root, 0) + network.tensors[t].bytes
+        at += network.tensors[t].bytes
+    for root, size in there.items():
+        if size != network.tensors[root].bytes:
+            return f"{op.name} joins a part of {network.tensors[root].name}"
+    if at != network.tensors[op.outputs[0]].bytes:
+        return f"the operands of {op.name} do not have the bytes of its output"
     return offsets
 
 

@@ -32,6 +32,21 @@ def offsets_of(network: Network, slots: Slots, op: Operator) -> dict[int, int]:
     return dict(zip(op.inputs, accumulate(sizes, initial=0), strict=False))
 
 
+def roots_in(network: Network, slots: Slots, op: Operator) -> dict[int, int]:
+    """Return the same for tensors whose views are operands: empty if those are not all of them, in order."""
+    sizes = [slots.slot[t] for t in op.inputs]
+    if len(op.outputs) != 1 or sum(sizes) != slots.slot[op.outputs[0]]:
+        return {}
+    found: dict[int, int] = {}
+    covered: dict[int, int] = {}
+    for t, at in zip(op.inputs, accumulate(sizes, initial=0), strict=False):
+        root = network.root[t]
+        if found.setdefault(root, at - slots.offset[t]) != at - slots.offset[t]:
+            return {}
+        covered[root] = covered.get(root, 0) + slots.slot[t]
+    return found if all(size == slots.slot[root] for root, size in covered.items()) else {}
+
+
 class Copies:
     """The tensors' copies in DRAM. Joined tensors lie in one buffer, each part a slice of it."""
 
@@ -47,7 +62,7 @@ class Copies:
         names = dict.fromkeys(i.operator for i in plan.program if isinstance(i, Join))
         joins = [network.operators[network.operator_id[n]] for n in names if n in network.operator_id]
         for op in sorted(joins, key=lambda op: -len(op.inputs)):
-            offsets = offsets_of(network, slots, op)
+            offsets = roots_in(network, slots, op)
             shared = next((t for t in offsets if t in part_of), None)
             longer = part_of[shared][0] if shared is not None else None
             begins = longer is not None and all(part_of.get(t) == (longer, at) for t, at in offsets.items())

@@ -35,13 +35,13 @@ def join(state: State, name: str) -> None:
         state.refuse("join-not-concat", f"the operands of {op.name} cannot lie side by side as its output")
     if out in state.address:
         state.refuse("join-reserved", f"{state.name(out)}, joined in DRAM, has a range")
-    for t in op.inputs:
+    for t in dict.fromkeys(state.network.root[t] for t in op.inputs):
         if state.network.tensors[t].kind == "input":
             state.refuse("join-graph-input", f"{state.name(t)} is a graph input: it lies where it was given")
         if t not in state.dram:
             state.refuse("join-no-dram-copy", f"{state.name(t)} has no copy in DRAM")
     at = f"{op.name} ({state.where()})"
-    operands = {t: state.value(t, state.dram[t]) for t in op.inputs}
+    operands = {t: state.value(t, state.dram[state.network.root[t]]) for t in op.inputs}
     for t, value in operands.items():
         state.comparison.same(t, value, f"joined by {at}")
     result = state.kernel(op, operands)[out]

@@ -4,7 +4,7 @@ Nothing runs then, and nothing crosses."""
 
 from __future__ import annotations
 
-from onchip.check import one_begins_the_other, plain_concat
+from onchip.check import joined_offsets, one_begins_the_other
 from onchip.network import Network, mask
 
 __all__ = ["joinable"]
@@ -22,17 +22,18 @@ def joinable(network: Network) -> tuple[int, ...]:
     sizes = {op.id: sum(network.tensors[t].bytes for t in op.outputs) for op in network.operators}
     for v in sorted(sizes, key=lambda v: (-sizes[v], v)):
         op = network.operators[v]
-        if not plain_concat(network, v) or op.workspace or network.writes[v] & network.output_roots:
+        joined = joined_offsets(network, v)
+        if isinstance(joined, str) or op.workspace or network.writes[v] & network.output_roots:
             continue
-        if mask(op.inputs) & network.input_roots:
+        if mask(joined) & network.input_roots:
             continue
-        around = {place[t] for t in op.inputs if t in place}  # larger ones, which come first
+        around = {place[t] for t in joined if t in place}  # larger ones, which come first
         if any(not one_begins_the_other(network, other, v) for other in around):
             continue
         (made,) = op.outputs
         if around and place.setdefault(made, max(around, key=lambda w: sizes[w])) not in around:
             continue  # it lies elsewhere already
         found.append(v)
-        for t in op.inputs:
+        for t in joined:
             place.setdefault(t, v)
     return tuple(sorted(found))
