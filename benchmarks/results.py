@@ -140,6 +140,16 @@ RESULTS = (
     Result("objectives.md", ("objectives.py",)),
     Result("memories.md", ("memories.py 25",)),
     Result("scale.md", ("scale.py --time-limit 20 --operators 100,1000,10000",)),
+    Result(
+        "fusion-algorithms.md",
+        ("fusion_algorithms.py --into docs/fusion-algorithms.md",),
+        quick="fusion_algorithms.py --only random papers ours",
+    ),
+    Result(
+        "fusion-model.md",
+        ("fusion_readings.py --into docs/fusion-model.md",),
+        quick="fusion_readings.py",
+    ),
     Result("fusion-pricing.md", ("fusion_large.py",)),
     Result(
         "joint.md",
