@@ -63,7 +63,7 @@ def papers_network(name: str, batch: int) -> Network:
 def drawn(name: str) -> Row:
     """The operator graph of one of `NAMES`, from the zoo's network with its edits."""
     network = onchip.load(f"zoo:{ZOO.get(name, name)}", dtype="int16").network
-    known: dict[str, tuple[str, tuple[int, int, int]]] = {}
+    known: dict[int, tuple[str, tuple[int, int, int]]] = {}
     source = network.operators[network.order[0]]
     assert source.geometry is not None
     known[source.inputs[0]] = ("input", _chw(source.geometry.input))
