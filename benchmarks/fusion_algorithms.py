@@ -1,29 +1,31 @@
 """How far the paper's algorithms and the baselines are from the optimum: docs/fusion-algorithms.md.
 
-    python benchmarks/fusion_algorithms.py [FOLDER]     graphs (beside the checkout: shared/bench/fusion)
+    python benchmarks/fusion_algorithms.py [--only random papers ours online] [--into PAGE]
 
-Random graphs need no folder. Words are millions at batch 4, 128 KiB, 16 bits; times are CPU milliseconds of
-this machine.
+Networks are those of `fusion_graphs.py`, from the zoo. Words are millions at batch 4, 128 KiB, 16 bits; times
+are CPU milliseconds of this machine. Ten seconds in all.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from fusion_graphs import fusion_graph
+from fusion_graphs import papers_network
+from page_marks import Section, write
 
 from onchip.machines.chip import load_chip
-from onchip.network import Network
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.online import OnlineFuser
 from onchip.planners.fusion.reproduced.algorithm1 import bottom_up, top_down, untangled
-from onchip.planners.fusion.reproduced.baselines import NAMES, baseline, oracle_bytes
+from onchip.planners.fusion.reproduced.baselines import NAMES, TILED, baseline, oracle_bytes
 from onchip.planners.fusion.strategy import Priced, partition
 from oracles.fusion_schemes import best_runnable, random_dag, random_traffic
 
@@ -31,13 +33,20 @@ BUDGET = 128 << 10
 PAPER = FusionOptions(
     batch_weights="shared", isoa="paper", halo="paper", residency="all", weight_tile=False, blocks="fallback"
 )
-GRAPHS = ("vgg16", "mobilenet_v1", "squeezenet1_0", "googlenet", "resnet50", "resnet152")
+GRAPHS = {
+    "vgg16": "VGG16",
+    "mobilenet_v1": "MobileNet v1",
+    "squeezenet1_0": "SqueezeNet",
+    "googlenet": "GoogLeNet",
+    "resnet50": "ResNet-50",
+    "resnet152": "ResNet-152",
+}
 
 
-def random_graphs(count: int = 300) -> None:
+def random_graphs(count: int = 300) -> Iterator[str]:
     """Algorithm 1 against brute force over all schemes that can run, on graphs of 6 to 8 nodes."""
-    print(f"Algorithm 1 on {count} random graphs of 6-8 nodes, by most operators in a group")
-    print("most  bottom-up not optimal  mean excess  top-down in a cycle  not optimal once cut")
+    yield "| most | bottom-up is not optimal | mean excess | top-down forms a cycle | not optimal once cut |"
+    yield "|---|---|---|---|---|"
     for most in (2, 3, 4):
         random = Random(7)
         worse = cyclic = cut = 0
@@ -50,44 +59,44 @@ def random_graphs(count: int = 300) -> None:
             excess += up.cost / best - 1
             cyclic += bool(dag.knots(down.groups))
             cut += untangled(dag, cost, down).cost > best
-        print(f"{most:4}  {worse:21}  {excess / count:10.1%}  {cyclic:19}  {cut:20}")
+        yield f"| {most} | {worse} | {100 * excess / count:.1f} % | {cyclic} | {cut} |"
 
 
-def searches(folder: Path, options: FusionOptions, title: str) -> None:
+def searches(options: FusionOptions) -> Iterator[str]:
     """Every search and every baseline on the papers' graphs."""
-    print(f"\n{title}")
-    columns = ("exact", "algorithm1", "top-down", "online", *NAMES, "oracle")
-    print(f"{'Mwords':14}" + "".join(f"{name:>14}" for name in columns))
-    for name in GRAPHS:
-        network = fusion_graph(folder / f"{name}.json", 4)
-        row = [
-            found(network, options),
-            found(network, replace(options, search="algorithm1")),
-            # half a minute, and the optimum too
-            None if name == "googlenet" else found(network, replace(options, search="algorithm1-top-down")),
-            found(network, replace(options, search="online")),
-        ]
-        problem = FusionProblem.of(network, load_chip("optimus"), options, BUDGET)
+    names = (*NAMES, *TILED)
+    columns = ("exact", "algorithm1", "top-down", "on-line", *names, "oracle")
+    yield "| Mwords | " + " | ".join(columns) + " |"
+    yield "|---" * (1 + len(columns)) + "|"
+    for name, title in GRAPHS.items():
+        problem = FusionProblem.of(papers_network(name, 4), load_chip("optimus"), options, BUDGET)
         price = Priced(problem)
-        row += [baseline(problem, which, price).dram_bytes for which in NAMES]
+        row = [
+            found(problem, price, "exact"),
+            found(problem, price, "algorithm1"),
+            # half a minute, and the optimum too
+            None if name == "googlenet" else found(problem, price, "algorithm1-top-down"),
+            found(problem, price, "online"),
+        ]
+        row += [baseline(problem, which, price).dram_bytes for which in names]
         row.append(oracle_bytes(problem))
-        print(f"{name:14}" + "".join("             -" if b is None else f"{b / 2e6:14.2f}" for b in row))
+        yield f"| {title} | " + " | ".join("" if b is None else f"{b / 2e6:.2f}" for b in row) + " |"
 
 
-def found(network: Network, options: FusionOptions) -> int:
+def found(problem: FusionProblem, price: Priced, search: str) -> int:
     """Bytes that a search finds."""
-    problem = FusionProblem.of(network, load_chip("optimus"), options, BUDGET)
-    chosen = partition(problem, Priced(problem))
+    chosen = partition(replace(problem, options=replace(problem.options, search=search)), price)  # type: ignore[arg-type]
     if chosen.note:
-        print(f"  {network.name}: {chosen.note}")
+        print(f"{problem.network.name}: {chosen.note}", file=sys.stderr)
     return sum(group.dram_bytes for group in chosen.groups)
 
 
-def on_line(folder: Path) -> None:
+def on_line() -> Iterator[str]:
     """The on-line variant: its limit, and how long a plan for a new buffer takes."""
-    print("\non line          n  prepare ms  plan ms (CPU, least and median of 18 budgets)")
-    for name in GRAPHS:
-        network = fusion_graph(folder / f"{name}.json", 4)
+    yield "| | n | prepare, CPU ms | plan, CPU ms (least / median of 18 budgets) |"
+    yield "|---|---|---|---|"
+    for name, title in GRAPHS.items():
+        network = papers_network(name, 4)
         began = time.process_time()
         fuser = OnlineFuser(network, load_chip("optimus"))
         prepare = (time.process_time() - began) * 1e3
@@ -98,14 +107,24 @@ def on_line(folder: Path) -> None:
             times.append((time.process_time() - began) * 1e3)
         times.sort()
         middle = times[len(times) // 2]
-        print(f"{name:14} {fuser.limit(BUDGET):3}  {prepare:10.0f}  {times[0]:7.2f} {middle:7.2f}")
+        yield f"| {title} | {fuser.limit(BUDGET)} | {prepare:.0f} | {times[0]:.2f} / {middle:.2f} |"
+
+
+SECTIONS: dict[str, Section] = {
+    "random": random_graphs,
+    "papers": lambda: searches(PAPER),
+    "ours": lambda: searches(FusionOptions()),
+    "online": on_line,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", nargs="+", metavar="SECTION", choices=SECTIONS, default=[*SECTIONS])
+    parser.add_argument("--into", type=Path, metavar="PAGE")
+    args = parser.parse_args()
+    write({name: SECTIONS[name] for name in args.only}, args.into)
 
 
 if __name__ == "__main__":
-    random_graphs()
-    here = Path(__file__).resolve().parents[2] / "shared" / "bench" / "fusion"
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else here
-    if folder.is_dir():
-        searches(folder, PAPER, "the paper's options")
-        searches(folder, FusionOptions(), "our options")
-        on_line(folder)
+    main()

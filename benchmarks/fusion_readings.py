@@ -1,19 +1,20 @@
 """How the readings of Optimus' cost model change its figures, and what each of our improvements brings.
 
-    python benchmarks/fusion_readings.py [FOLDER]
+    python benchmarks/fusion_readings.py [--into docs/fusion-model.md]
 
-FOLDER holds the operator graphs (`fusion_graphs.py`); by default ../shared/bench/fusion beside the checkout.
-Prints Markdown tables in million words (16 bits) at 128 KiB, batch 4, T_c 16.
+Networks are those of `fusion_graphs.py`, from the zoo.
+Tables are in million words (16 bits) at 128 KiB, batch 4, T_c 16; some seconds.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from fusion_graphs import fusion_graph
+from fusion_graphs import papers_network
+from page_marks import Section, write
 
 from onchip.machines.chip import load_chip
 from onchip.network import bits
@@ -39,33 +40,43 @@ STEPS = (
 )  # fmt: skip
 
 
-def main() -> None:
-    root = Path(__file__).resolve().parents[2] / "shared" / "bench" / "fusion"
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else root
-    print("### No fusion, by the reading of phi and of streamed inputs\n")
-    head("phi chosen for each t", "phi fixed at t = 1", "rows that cross again charged")
+def no_fusion() -> Iterator[str]:
+    """No fusion, by the reading of phi and of streamed inputs."""
+    yield from head("phi chosen for each t", "phi fixed at t = 1", "rows that cross again charged")
     for name in NETWORKS:
-        problem = problem_of(folder, name, PAPER)
+        problem = problem_of(name, PAPER)
         charged = replace(problem, options=replace(PAPER, halo="lines"))
-        print(row(name, alone(problem), fixed(problem), alone(charged)))
-    print("\n### The best partition under the paper's options (shared weights)\n")
-    head("none", "exact", "groups", "oracle")
+        yield row(name, alone(problem), fixed(problem), alone(charged))
+
+
+def best() -> Iterator[str]:
+    """The best partition under the paper's options, with shared weights."""
+    yield from head("none", "exact", "groups", "oracle")
     for name in NETWORKS:
-        problem = problem_of(folder, name, PAPER)
-        best = best_partition(problem)
-        none, exact, ideal = words(alone(problem)), words(best.dram_bytes), words(oracle(problem))
-        print(f"| {name} | {none} | {exact} | {len(best.groups)} | {ideal} |")
-    print("\n### What each step changes in the best partition (per image unless said)\n")
-    head(*NETWORKS, corner="options")
+        problem = problem_of(name, PAPER)
+        found = best_partition(problem)
+        none, exact, ideal = words(alone(problem)), words(found.dram_bytes), words(oracle(problem))
+        yield f"| {name} | {none} | {exact} | {len(found.groups)} | {ideal} |"
+
+
+def steps() -> Iterator[str]:
+    """What each step changes in the best partition, per image unless said."""
+    yield from head(*NETWORKS, corner="options")
     for label, options in STEPS:
-        totals = [best_partition(problem_of(folder, name, options)).dram_bytes for name in NETWORKS]
-        print(row(label, *totals))
+        yield row(label, *(best_partition(problem_of(name, options)).dram_bytes for name in NETWORKS))
 
 
-def problem_of(folder: Path, name: str, options: FusionOptions) -> FusionProblem:
-    return FusionProblem.of(
-        fusion_graph(folder / f"{name}.json", 4), load_chip("optimus"), options, 128 << 10
-    )
+SECTIONS: dict[str, Section] = {"no-fusion": no_fusion, "best": best, "steps": steps}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--into", type=Path, metavar="PAGE")
+    write(SECTIONS, parser.parse_args().into)
+
+
+def problem_of(name: str, options: FusionOptions) -> FusionProblem:
+    return FusionProblem.of(papers_network(name, 4), load_chip("optimus"), options, 128 << 10)
 
 
 def alone(problem: FusionProblem) -> int:
@@ -109,9 +120,9 @@ def oracle(problem: FusionProblem) -> int:
     return network.weight_bytes + sum(network.tensors[t].bytes for t in bits(ends))
 
 
-def head(*columns: str, corner: str = "network") -> None:
-    print("| " + " | ".join((corner, *columns)) + " |")
-    print("|---|" + "--:|" * len(columns))
+def head(*columns: str, corner: str = "network") -> Iterator[str]:
+    yield "| " + " | ".join((corner, *columns)) + " |"
+    yield "|---|" + "--:|" * len(columns)
 
 
 def row(name: str, *sizes: int) -> str:

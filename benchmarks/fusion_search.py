@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/fusion_search.py [--repeat N] [NAME ...]
 
-Networks are the operator graphs in a folder and two of the zoo, at batch 4 on chip `optimus` (128 KB, int16).
+Networks are those of `fusion_graphs.py`, from the zoo, at batch 4 on chip `optimus` (128 KB, int16).
 `prepare` builds the fuser's tables from the network, `search` is everything else: candidates, costs and the
 partition. Both in one thread, best of N, in CPU time, so that others on the machine count less. `on line`
 plans with the paper's rules (section 6) in a fuser that is prepared already. The paper's own times are of its
@@ -20,19 +20,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import onchip
 from onchip.machines.chip import load_chip
-from onchip.network import Network
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.online import OnlineFuser
 from onchip.planners.fusion.search import Fuser
 from onchip.planners.limits import Limits
 
 sys.path.append(str(Path(__file__).parent))
-from fusion_graphs import NAMES, fusion_graph
+from fusion_graphs import NAMES, papers_network
 
 BUDGET = 128 * 1024
-ZOO = ("resnet1202", "nasnetalarge")
 
 OPTIONS = {
     "paper": FusionOptions("shared", "paper", "paper", "all", "fallback", False),
@@ -50,12 +47,6 @@ PAPER = {  # sets, off-line bottom-up ms, on-line bottom-up ms (Table 5)
 }
 
 
-def network_of(name: str, graphs: Path) -> Network:
-    if name in ZOO:
-        return onchip.load(f"zoo:{name}", batch=4, dtype="int16").network
-    return fusion_graph(graphs / f"{name}.json", 4)
-
-
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     began = time.process_time()
     done = work()
@@ -65,7 +56,6 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=[*NAMES, "resnet1202"])
-    parser.add_argument("--graphs", type=Path, default=Path("../shared/bench/fusion"))
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--time-limit", type=float, default=60)
     args = parser.parse_args()
@@ -76,7 +66,7 @@ def main() -> None:
     times = ("Mwords", "proved", "prepare ms", "search ms", "paper ms", "on line ms", "paper ms")
     print(" | ".join(head + times))
     for name in args.names:
-        network = network_of(name, args.graphs)
+        network = papers_network(name, 4)
         sets, paper, paper_online = PAPER.get(name, ("-", "-", "-"))
         for label, options in OPTIONS.items():
             problem = FusionProblem.of(network, load_chip("optimus"), options, BUDGET)

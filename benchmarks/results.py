@@ -63,6 +63,7 @@ RESULTS = (
         "simple-method.md",
         ("paper/simple_method.py --into docs/simple-method.md",),
         quick="paper/simple_method.py",
+        needs="pip install 'onchip[docs]'",
     ),
     Result("corun.md", ("corun_model.py --into docs/corun.md",), quick="corun_model.py"),
     Result(
@@ -108,10 +109,8 @@ RESULTS = (
     ),
     Result(
         "optimus.md",
-        (
-            "paper/optimus.py measure {kept}/optimus.json",
-            "paper/optimus.py render {kept}/optimus.json --into docs/optimus.md",
-        ),
+        ("paper/optimus.py --data {kept}/optimus.json --into docs/optimus.md",),
+        quick="paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*",
         needs="pip install 'onchip[docs]'",
     ),
     Result(
@@ -140,6 +139,16 @@ RESULTS = (
     Result("objectives.md", ("objectives.py",)),
     Result("memories.md", ("memories.py 25",)),
     Result("scale.md", ("scale.py --time-limit 20 --operators 100,1000,10000",)),
+    Result(
+        "fusion-algorithms.md",
+        ("fusion_algorithms.py --into docs/fusion-algorithms.md",),
+        quick="fusion_algorithms.py --only random papers ours",
+    ),
+    Result(
+        "fusion-model.md",
+        ("fusion_readings.py --into docs/fusion-model.md",),
+        quick="fusion_readings.py",
+    ),
     Result("fusion-pricing.md", ("fusion_large.py",)),
     Result(
         "joint.md",

@@ -41,8 +41,21 @@ PICTURES = {
     "module-required.png": "inception --figure required",
     "cosma-human.svg": "make bench",
     "cosma-nas.svg": "make bench",
+    "optimus-accuracy.svg": "make bench",
+    "optimus-arrays.svg": "make bench",
+    "optimus-batch.svg": "make bench",
+    "optimus-breakdown.svg": "make bench",
     "optimus-buffer.svg": "make bench",
+    "optimus-dataflow.svg": "make bench",
     "optimus-energy.svg": "make bench",
+    "optimus-footprint.svg": "make bench",
+    "optimus-latency.svg": "make bench",
+    "optimus-maps.svg": "make bench",
+    "optimus-parts.svg": "make bench",
+    "optimus-words.svg": "make bench",
+    "simple-accesses.svg": "make bench",
+    "simple-layers.svg": "make bench",
+    "simple-required.svg": "make bench",
 }
 """Every picture: the plan and the options of scripts/screenshot.py, or what else makes it."""
 

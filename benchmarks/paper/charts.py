@@ -9,7 +9,10 @@ from typing import Any
 
 __all__ = ["Panel", "bars", "lines"]
 
-COLOURS = ("#1b7f5a", "#c44e52", "#8172b3", "#c55a11", "#1f4e79", "#7f7f7f", "#90c6c0", "#e39a9c", "#bdb3d9")
+COLOURS = (
+    *("#1b7f5a", "#c44e52", "#8172b3", "#c55a11", "#1f4e79", "#7f7f7f", "#90c6c0", "#e39a9c", "#bdb3d9"),
+    *("#b8a13a", "#2e2e2e"),
+)
 """Ours first, then what stands beside it."""
 
 

@@ -1,165 +1,42 @@
-"""Table 1 of "A Simple Method ..." again, beside ours: the figures of docs/simple-method.md.
+"""The evaluation of "A Simple Method ..." again, beside ours: the figures of docs/simple-method.md.
 
-    python benchmarks/paper/simple_method.py [--into docs/simple-method.md]
+    python benchmarks/paper/simple_method.py [--only SECTION ...] [--into docs/simple-method.md] [--list]
 
 Plans Inception v3 (299x299, 8 bits, no auxiliary head) on chip `exynos-npu` by the paper's rules and sets
-every figure of the paper's table beside what the plan moves. Exit code 1 when one differs. Behind it the data
-of the paper's figures 9 and 10, and what other sizes of working memory, which it leaves open, would give.
+every figure of the paper's table beside what the plan moves. Exit code 1 when one differs. Beside it the data
+of the paper's figures 1, 9 and 10, and what other sizes of working memory, which it leaves open, would give.
+`--into` draws the pictures, too (needs `pip install 'onchip[docs]'`). Some seconds.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from working_memory import RULES, Processed, processed
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import onchip
-from onchip.machines.chip import load_chip
-from onchip.network import Network
-from onchip.planners.branches.modules import Module
-from onchip.planners.branches.options import BranchOptions
-from onchip.planners.branches.plan import BranchPlan, plan_branches
-from onchip.planners.branches.sizes import Sizes
-from onchip.planners.modules.table import Row, kilobytes, module_table
-
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-
-COLUMNS = (
-    "W",
-    "naive FM",
-    "naive overall",
-    "FM",
-    "overall",
-    "ratio %",
-    "FM ratio %",
-    "naive reads",
-    "naive writes",
-    "reads",
-    "writes",
+from page_marks import Section, write
+from simple_method_claims import claims
+from simple_method_layers import NETWORKS, fig_1, sizes_by_layer
+from simple_method_plan import (
+    COLUMNS,
+    PAPER,
+    PAPER_ACCESSES,
+    PAPER_REDUCTION,
+    Measured,
+    conclusion,
+    differences,
+    every_module,
+    measure,
 )
-
-PAPER: dict[str, tuple[float, ...]] = {
-    "inception-a1": (249, 2308.5, 2557.5, 0, 249, 9.74, 0.00, 8, 8, 0, 0),
-    "inception-a2": (270, 2835, 3105, 0, 270, 8.70, 0.00, 8, 8, 0, 0),
-    "inception-a3": (277.5, 3078, 3355.5, 0, 277.5, 8.27, 0.00, 8, 8, 0, 0),
-    "reduction-a": (1125, 1798.5, 2923.5, 300, 1425, 48.74, 16.68, 5, 5, 0, 3),
-    "inception-b1": (1264, 2700, 3964, 300, 1564, 39.46, 11.11, 11, 11, 1, 0),
-    "inception-b2": (1648, 2850, 4498, 0, 1648, 36.64, 0.00, 11, 11, 0, 0),
-    "inception-b3": (1648, 2850, 4498, 0, 1648, 36.64, 0.00, 11, 11, 0, 0),
-    "inception-b4": (2088, 3000, 5088, 0, 2088, 41.04, 0.00, 11, 11, 0, 0),
-    "reduction-b": (1656, 1580, 3236, 0, 1656, 51.17, 0.00, 7, 7, 0, 0),
-    "inception-c1": (4920, 808, 5728, 0, 4920, 85.89, 0.00, 10, 10, 0, 0),
-    "inception-c2": (5928, 1096, 7024, 0, 5928, 84.40, 0.00, 10, 10, 0, 0),
-    "total": (21073.5, 24904, 45977.5, 600, 21673.5, 47.14, 2.41, 100, 100, 1, 3),
-}
-"""Table 1 of the paper: KB of 1,024 bytes, per cent, accesses."""
-
-PAPER_REDUCTION, PAPER_ACCESSES = 97.59, 50
-"""Per cent less feature-map bytes, and 1 / this many accesses, in its conclusion."""
+from working_memory import RULES
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Our plan, its table in the paper's columns, and a second computation of what decides about I and II."""
-
-    made: BranchPlan
-    rows: dict[str, tuple[float, ...]]
-    names: dict[str, str]
-    again: tuple[Processed, ...]
-
-
-def measure() -> Measured:
-    chip = load_chip("exynos-npu")
-    network = onchip.load("zoo:inception_v3").network
-    assert chip.scratchpad_bytes is not None
-    made = plan_branches(network, chip, chip.scratchpad_bytes, BranchOptions())
-    table = module_table(made.plan)
-    if len(table.modules) != len(PAPER) - 1:
-        raise SystemExit(f"{len(table.modules)} modules instead of {len(PAPER) - 1}")
-    names = dict(zip(PAPER, (row.name for row in table.modules), strict=False))
-    rows = {name: figures(row) for name, row in zip(PAPER, (*table.modules, table.total), strict=True)}
-    modules = [item for item in made.detection.items if isinstance(item, Module)]
-    again = tuple(_all(made.plan.network, modules, "strided", made.plan.budget))
-    return Measured(made, rows, names, again)
-
-
-def figures(row: Row) -> tuple[float, ...]:
-    """A row in the paper's columns, rounded as it rounds."""
-    weights, naive, moved = (kilobytes(n) for n in (row.weight_bytes, row.naive_fm_bytes, row.fm_bytes))
-    return (
-        weights,
-        naive,
-        weights + naive,
-        moved,
-        weights + moved,
-        round(100 * (row.ratio or 0.0), 2),
-        round(100 * (row.fm_ratio or 0.0), 2),
-        row.naive_reads,
-        row.naive_writes,
-        row.reads,
-        row.writes,
-    )
-
-
-def differences(found: Measured) -> Iterator[str]:
-    """Every figure that is not the paper's, and every layer on which the two computations differ."""
-    for name, theirs in PAPER.items():
-        for column, a, b in zip(COLUMNS, theirs, found.rows[name], strict=True):
-            if a != b:
-                yield f"{name}: {column} is {b:,}, in the paper {a:,}"
-    less, times = conclusion(found)
-    if less != PAPER_REDUCTION:
-        yield f"{less} % fewer bytes, in the paper {PAPER_REDUCTION}"
-    if times != PAPER_ACCESSES:
-        yield f"1/{times:g} of the accesses, in the paper 1/{PAPER_ACCESSES}"
-    for module, once in zip(_sections(found.made), found.again, strict=True):
-        if module != once.processing:
-            yield f"{once.module.name}: {module}, computed again {once.processing}"
-
-
-def conclusion(found: Measured) -> tuple[float, float]:
-    """Per cent less feature-map bytes, and naive accesses for each of ours."""
-    total = dict(zip(COLUMNS, found.rows["total"], strict=True))
-    accesses = total["reads"] + total["writes"]
-    share = 100 * (1 - total["FM"] / total["naive FM"])
-    return round(share, 2), (total["naive reads"] + total["naive writes"]) / accesses if accesses else 0.0
-
-
-def _sections(made: BranchPlan) -> list[str | None]:
-    return [section.processing for section in made.plan.sections if section.merge is not None]
-
-
-def _all(network: Network, modules: Sequence[Module], rule: str, budget: int) -> Iterator[Processed]:
-    sizes = Sizes(network, load_chip("exynos-npu"))
-    for module in modules:
-        yield processed(network, sizes, module, RULES[rule], budget)
-
-
-# -- the page --------------------------------------------------------------------------------------------
-
-
-def page(found: Measured) -> str:
-    """Everything between the page's marks."""
-    parts = [
-        "## Table 1\n",
-        *_table_1(found),
-        "\n## Fig. 9: all that crosses, weights and feature maps\n",
-        *_fig_9(found),
-        "\n## Fig. 10: required against available\n",
-        *_fig_10(found),
-        "\n## The working memory\n",
-        *_working(found),
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _table_1(found: Measured) -> Iterator[str]:
+def table_1(found: Measured) -> Iterator[str]:
     yield (
         "The plan's figures; KB of 1,024 bytes. *Same* says whether all eleven are the paper's, to the last"
         " digit.\n"
@@ -181,7 +58,7 @@ def _table_1(found: Measured) -> Iterator[str]:
     yield from (f"- {line}" for line in wrong)
 
 
-def _fig_9(found: Measured) -> Iterator[str]:
+def fig_9(found: Measured) -> Iterator[str]:
     yield "KB:\n"
     yield "| module | W | naive W + FM | proposed W + FM |"
     yield "|---|--:|--:|--:|"
@@ -190,7 +67,7 @@ def _fig_9(found: Measured) -> Iterator[str]:
         yield f"| {name} | {at['W']:,g} | {_kb(at['naive overall'])} | {_kb(at['overall'])} |"
 
 
-def _fig_10(found: Measured) -> Iterator[str]:
+def fig_10(found: Measured) -> Iterator[str]:
     yield (
         "For every branch, in the order in which it runs: KB that its hungriest layer requires beside the"
         " module's input, and KB that are available to it (the buffer without the inputs of the modules that"
@@ -210,14 +87,14 @@ def _fig_10(found: Measured) -> Iterator[str]:
         yield f"| {name} | " + " | ".join(cells) + f" | {p.processing} |"
 
 
-def _working(found: Measured) -> Iterator[str]:
+def working(found: Measured) -> Iterator[str]:
     network, budget = found.made.plan.network, found.made.plan.budget
     modules = [p.module for p in found.again]
     yield "| a layer's working memory is | modules with II | FM, KB | same as the paper |"
     yield "|---|---|--:|:-:|"
     theirs = [name for name, row in PAPER.items() if name != "total" and row[3] and row[-1]]
     for key, rule in RULES.items():
-        runs = list(_all(network, modules, key, budget))
+        runs = list(every_module(network, modules, key, budget))
         two = [name for name, p in zip(PAPER, runs, strict=False) if p.processing == "II"]
         moved = sum(2 * p.written for p in runs[:-1]) + runs[-1].written
         same = "yes" if two == theirs and moved == PAPER["total"][3] * 1024 else "no"
@@ -240,24 +117,60 @@ def _code(name: str) -> str:
     return f"`{name}`" if name else ""
 
 
-def put_into(path: Path, text: str) -> None:
-    """Replace what stands between the marks."""
-    old = path.read_text()
-    if BEGIN not in old or END not in old:
-        raise SystemExit(f"{path}: has no {BEGIN} ... {END}")
-    path.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{text}{END}", old, flags=re.DOTALL))
+def draw(folder: Path, found: Measured) -> None:
+    """The paper's figures 1, 9 and 10."""
+    from charts import Panel, bars, lines
+
+    panels = []
+    for name, title in NETWORKS.items():
+        layers = sizes_by_layer(name)
+        labels = [str(i) if i % 10 == 0 else "" for i in range(1, len(layers) + 1)]
+        series = {
+            "weights": [layer.weights / 1024 for layer in layers],
+            "feature maps": [layer.maps / 1024 for layer in layers],
+        }
+        panels.append(Panel(f"{title}, by layer", labels, series))
+    lines(folder / "simple-layers.svg", panels, unit="KB", across=1)
+    names = [name for name in found.rows if name != "total"]
+    at = {name: dict(zip(COLUMNS, found.rows[name], strict=True)) for name in names}
+    columns = {"proposed W + FM": "overall", "naive W + FM": "naive overall", "W": "W"}
+    series = {title: [at[name][column] for name in names] for title, column in columns.items()}
+    bars(folder / "simple-accesses.svg", [Panel("off-chip accesses", names, series)], unit="KB")
+    panels = []
+    for name, p in zip(PAPER, found.again, strict=False):
+        labels = [f"{layer.branch}" for layer in p.layers]
+        series = {
+            "required": [layer.required / 1024 for layer in p.layers],
+            "available": [layer.available / 1024 for layer in p.layers],
+        }
+        panels.append(Panel(f"{name}: layers by branch", labels, series))
+    bars(folder / "simple-required.svg", panels, unit="KB", across=4)
+
+
+SECTIONS: dict[str, Callable[[Measured], Iterator[str]]] = {
+    "claims": claims,
+    "fig1": lambda _: fig_1(),
+    "table1": table_1,
+    "fig9": fig_9,
+    "fig10": fig_10,
+    "working": working,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", nargs="+", metavar="SECTION", choices=SECTIONS, default=[*SECTIONS])
     parser.add_argument("--into", type=Path, metavar="PAGE")
+    parser.add_argument("--list", action="store_true", help="names of the sections")
     args = parser.parse_args()
+    if args.list:
+        print("\n".join(SECTIONS))
+        return
     found = measure()
-    text = page(found)
-    if args.into is None:
-        print(text)
-    else:
-        put_into(args.into, text)
+    sections: dict[str, Section] = {name: partial(SECTIONS[name], found) for name in args.only}
+    write(sections, args.into)
+    if args.into is not None:
+        draw(args.into.parent / "images", found)
     wrong = list(differences(found))
     for line in wrong:
         print(line, file=sys.stderr)

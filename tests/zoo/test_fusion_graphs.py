@@ -7,6 +7,7 @@ the batch normalisations of the definitions, so that weights are compared withou
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from math import prod
 from pathlib import Path
@@ -16,6 +17,9 @@ import pytest
 
 from onchip.network import Operator
 from onchip.readers import load
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from fusion_graphs import NAMES, drawn, papers_network
 
 KIND = {
     "conv": "conv", "dw": "depthwise", "pool": "pool", "gap": "pool", "add": "elementwise", "cat": "concat",
@@ -102,3 +106,31 @@ def test_alexnet_is_another_one(shared: Path) -> None:
     assert network[0][2] == 64 * 55 * 55
     classifiers = [[row for row in rows if row[0] == "fully_connected"] for rows in (graph, network)]
     assert classifiers[0] == classifiers[1]
+
+
+def edges(graph: dict[str, Any]) -> Counter[tuple[Row, Row]]:
+    """Producers and readers by what they are, whatever their names and order."""
+    rows = {operator["name"]: drawn_up(operator) for operator in graph["operators"]}
+    pairs = [(read, operator["name"]) for operator in graph["operators"] for read in operator["reads"]]
+    nowhere = ("input", 0, 0, 0)
+    return Counter((rows.get(read, nowhere), rows[name]) for read, name in pairs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_graphs_from_the_zoo_are_those_drawn_up_by_hand(name: str, shared: Path) -> None:
+    """All of them, with the edits that give back what torchvision changed."""
+    graph = json.loads((shared / "bench" / "fusion" / f"{name}.json").read_text())
+    made = drawn(name)
+    assert made["input_chw"] == graph["input_chw"]
+    keys = ("kind", "c_in", "c_out", "kernel", "stride", "out_h", "out_w", "weight_words")
+    assert Counter(tuple(row[key] for key in keys) for row in made["operators"]) == Counter(
+        tuple(row[key] for key in keys) for row in graph["operators"]
+    )
+    assert edges(made) == edges(graph)
+
+
+def test_alexnet_ends_before_its_classifier() -> None:
+    whole, features = papers_network("alexnet", 1), papers_network("alexnet_features", 1)
+    assert len(whole.operators) - len(features.operators) == 3
+    assert [op.name for op in features.operators] == [op.name for op in whole.operators[:8]]
+    assert whole.weight_bytes - features.weight_bytes == 2 * (37_752_832 + 16_781_312 + 4_097_000)

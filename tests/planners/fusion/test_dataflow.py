@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from math import ceil, prod
 
 import pytest
@@ -110,6 +111,15 @@ def test_every_word_is_read_and_written_at_least_once(work: Work, on: Array) -> 
 def test_more_registers_never_read_the_buffer_more(work: Work, on: Array, more: int) -> None:
     larger = Array(on.rows, on.columns, on.registers + more, on.dataflow)
     assert accesses(work, larger).buffer <= accesses(work, on).buffer
+
+
+@given(works(), arrays(), st.tuples(st.floats(0, 8), st.floats(0, 8)))
+def test_a_block_chosen_by_prices_is_the_cheapest(work: Work, on: Array, prices: tuple[float, float]) -> None:
+    def spent(by: tuple[float, float]) -> float:
+        found = accesses(work, replace(on, prices=by))
+        return prices[0] * found.buffer + prices[1] * found.array
+
+    assert spent(prices) <= min(map(spent, [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (6.0, 2.0)]))
 
 
 @pytest.mark.parametrize(

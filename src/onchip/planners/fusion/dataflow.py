@@ -4,13 +4,14 @@ The accelerator is Optimus' Fig. 4: an array of processing elements over one buf
 register file and a multiplier. A dataflow names the loops that the array unrolls: `ow-cout` output columns
 and channels, `oh-ow` output rows and columns, `cin-cout` input and output channels. The registers of an
 element keep a block of partial sums (`ow-cout`, `oh-ow`) or of weights (`cin-cout`); the block with the
-fewest reads of the buffer is chosen. docs/fusion-energy.md derives every count.
+fewest reads of the buffer is chosen, or the cheapest by prices. docs/fusion-energy.md derives every count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 __all__ = ["Accesses", "Array", "Dataflow", "Work", "accesses"]
@@ -20,12 +21,16 @@ Dataflow = Literal["ow-cout", "oh-ow", "cin-cout"]
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """`rows` x `columns` processing elements with `registers` words each, and the loops that they unroll."""
+    """`rows` x `columns` processing elements with `registers` words each, and the loops that they unroll.
+
+    `prices` are those of a word in the buffer and of one along the array by which a block of sums is chosen.
+    """
 
     rows: int
     columns: int
     registers: int
     dataflow: Dataflow
+    prices: tuple[float, float] = (1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,7 @@ class Accesses:
         )
 
 
+@lru_cache(maxsize=1 << 12)
 def accesses(work: Work, on: Array) -> Accesses:
     """Return the accesses of one operator on one image (Optimus section 7.1, counted as in Eyeriss)."""
     if not work.outputs:
@@ -95,7 +101,7 @@ def accesses(work: Work, on: Array) -> Accesses:
         return _weights_stay(work, on)
     return min(
         (_sums_stay(work, on, *block) for block in _blocks(work, on)),
-        key=lambda found: (found.buffer, found.array),
+        key=lambda found: (on.prices[0] * found.buffer + on.prices[1] * found.array, found.array),
     )
 
 

@@ -8,8 +8,8 @@ docs/fusion-energy.md derives the counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import get_args
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from onchip.base.errors import ChipError
 from onchip.machines.chip import ELEMENTS, Chip
@@ -55,14 +55,21 @@ class GroupEnergy:
         return max(self.compute_seconds, self.dram_seconds)
 
 
-def group_energy(problem: FusionProblem, cost: GroupCost, chip: Chip) -> GroupEnergy:
-    """Return the energy and time of one group on `chip`; raises `ChipError` without an array or prices."""
+def group_energy(
+    problem: FusionProblem, cost: GroupCost, chip: Chip, *, least: Literal["words", "energy"] = "words"
+) -> GroupEnergy:
+    """Return the energy and time of one group on `chip`; raises `ChipError` without an array or prices.
+
+    `least`: what an element's block of sums is chosen for, words of the buffer or energy of buffer and array.
+    """
     array = _array(chip)
     words = -(-cost.dram_bytes // ELEMENTS[chip.element])
+    price = {level: chip.require(f"{level}_access_macs", "an energy") for level in LEVELS}
+    if least == "energy":
+        array = replace(array, prices=(price["buffer"], price["array"]))
     found = Accesses(buffer=words)  # words that cross to DRAM are also written or read in the buffer
     for work in works(problem, cost):
         found += accesses(work, array)
-    price = {level: chip.require(f"{level}_access_macs", "an energy") for level in LEVELS}
     clock = chip.clock_hertz
     bandwidth = chip.rates.dram_bytes_per_second
     return GroupEnergy(

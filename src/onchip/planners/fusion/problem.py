@@ -69,9 +69,10 @@ class FusedOperator:
 class FusionProblem:
     """The arrays of a fusion problem: `maps` by tensor id (None: unknown), `operators` by operator id.
 
-    `batch` is N, `budget` the scratchpad in bytes (B), `channel_tile` T_c, `least_rows` T_h. In a buffer with
-    parts, feature maps take at most `maps_budget` bytes and weights `weights_budget`. In nests a sum that is
-    not complete takes `accumulator` bytes.
+    `batch` is N, `budget` the scratchpad in bytes (B), `channel_tile` T_c, `least_rows` T_h; `least_columns`
+    is T_w, for which only the methods of other fusers ask. In a buffer with parts, feature maps take at most
+    `maps_budget` bytes and weights `weights_budget`. In nests a sum that is not complete takes `accumulator`
+    bytes.
     """
 
     network: Network
@@ -86,11 +87,12 @@ class FusionProblem:
     maps_budget: int = MAX_BYTES
     weights_budget: int = MAX_BYTES
     accumulator: int | None = None
+    least_columns: int = 1
 
     @classmethod
     def of(cls, network: Network, chip: Chip, options: FusionOptions, budget: int) -> FusionProblem:
         """Return the problem of fusing `network` (at batch N) on `chip` within `budget` scratchpad bytes."""
-        least_rows, _, tile = getattr(chip, "tile", (1, 1, CHANNEL_TILE))
+        least_rows, least_columns, tile = getattr(chip, "tile", (1, 1, CHANNEL_TILE))
         tile = options.channel_tile or tile
         maps = Maps(network)
         operators = []
@@ -122,6 +124,7 @@ class FusionProblem:
             tuple(operators),
             *_parts(chip),
             accumulator=chip.accumulator_bytes,
+            least_columns=max(1, least_columns),
         )
 
     def round_up(self, size: int) -> int:

@@ -9,6 +9,8 @@ another fuser are not taken on trust.
   theirs are priced as in `none`.
 - `space1`, `space2`: the same two spaces with our cost (the paper's "w/o Full Space 1 and 2", figure 15).
 - `without-model`: every convex group, with their cost ("w/o Model"); of very many the best found.
+- `dnnvm-tile`, `efficient-s-tile`, `without-model-tile`: the same with their cost in tiles (`tiles`), as the
+  text prints it, which no machine can run: figures only.
 - `oracle`: network inputs and outputs once for every image, weights once in all. No partition has it.
 """
 
@@ -27,11 +29,26 @@ from onchip.planners.fusion.reproduced.dag import Dag
 from onchip.planners.fusion.reproduced.downsets import WIDTH, best_scheme
 from onchip.planners.fusion.reproduced.groups import connected_groups
 from onchip.planners.fusion.reproduced.spaces import best_intervals, dnnvm_lines, efficient_s_lines
+from onchip.planners.fusion.reproduced.tiles import Tiled
 
-__all__ = ["NAMES", "Baseline", "Baselines", "baseline", "baselines", "oracle_bytes", "repriced"]
+__all__ = [
+    "NAMES",
+    "TILE",
+    "TILED",
+    "Baseline",
+    "Baselines",
+    "baseline",
+    "baselines",
+    "oracle_bytes",
+    "repriced",
+]
 
 NAMES = ("none", "dnnvm", "efficient-s", "space1", "space2", "without-model")
 """The baselines that are partitions."""
+
+TILE = "-tile"
+TILED = tuple(name + TILE for name in ("dnnvm", "efficient-s", "without-model"))
+"""Those with the older fusers' cost, in tiles of T_h x T_w as the text prints it."""
 
 
 MOST_GROUPS = 10_000
@@ -64,11 +81,11 @@ def baseline(
     """
     dag = Dag.of(problem.network)
     cost = cache(cost)
-    theirs = cache(Published(problem))
+    theirs = cache(Tiled(problem) if name in TILED else Published(problem))
     for v in dag.order:
         if cost(1 << v) is None:
             raise misfit(problem, v)
-    match name:
+    match name.removesuffix(TILE) if name in TILED else name:
         case "none":
             groups = tuple(1 << v for v in dag.order)
             return Baseline(name, groups, sum(cost(g) or 0 for g in groups))
@@ -77,18 +94,22 @@ def baseline(
         case "efficient-s" | "space2":
             lines = efficient_s_lines(dag)
         case "without-model":
-            return _without_model(dag, theirs, cost, stop)
+            return _without_model(name, dag, theirs, cost, stop)
         case _:
             raise KeyError(name)
-    groups, total = best_intervals(lines, theirs if name in ("dnnvm", "efficient-s") else cost, cost)
+    groups, total = best_intervals(lines, cost if name.startswith("space") else theirs, cost)
     return Baseline(name, dag.in_order(groups), total)
 
 
 def _without_model(
-    dag: Dag, theirs: GroupCostFunction, cost: GroupCostFunction, stop: Callable[[], bool] | None
+    name: str,
+    dag: Dag,
+    theirs: GroupCostFunction,
+    cost: GroupCostFunction,
+    stop: Callable[[], bool] | None,
 ) -> Baseline:
     """Return the best of all groups at their price; of too many the best found."""
-    name, alone = "without-model", {1 << v: cost(1 << v) or 0 for v in dag.order}
+    alone = {1 << v: cost(1 << v) or 0 for v in dag.order}
     fitting = connected_groups(dag, theirs, limit=MOST_GROUPS, stop=stop)
     # their price of an operator alone counts where it is the lower one
     costs = fitting | {g: min(c, fitting.get(g, c)) for g, c in alone.items()}

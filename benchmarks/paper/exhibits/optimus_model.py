@@ -1,0 +1,204 @@
+"""Exhibits of Optimus' sections 1 to 6: its drawings, equations and algorithms."""
+
+from __future__ import annotations
+
+from exhibits.record import Exhibit
+
+SCRIPT = "paper/optimus.py --only"
+PAGE = "optimus.md#"
+TEST = "tests/documentation/test_optimus_page.py::"
+COST = "tests/planners/fusion/test_cost.py::"
+SEARCH = "tests/planners/fusion/test_fusion_search.py::"
+ALGORITHM_1 = "tests/planners/fusion/reproduced/test_algorithm1.py::"
+TILES = "tests/planners/fusion/reproduced/test_tiles.py::"
+
+BACKGROUND = (
+    Exhibit(
+        "Fig. 1",
+        "energy by level of earlier accelerators: DRAM takes most",
+        f"{SCRIPT} fig1",
+        f"{PAGE}fig-1-where-energy-goes",
+        f"{TEST}test_figs_13_14_15",
+        "differs",
+        "on this chip DRAM takes a fifth to a half; weights that are read once decide: AlexNet with and"
+        " without its"
+        " fully connected layers has 49 and 19 %",
+    ),
+    Exhibit(
+        "Fig. 2",
+        "share of feature maps in the words of ten networks",
+        f"{SCRIPT} fig2",
+        f"{PAGE}fig-2-feature-maps-against-parameters",
+        f"{TEST}test_fig_2",
+        "agrees",
+        "most on the light networks; the text prints no shares",
+    ),
+    Exhibit(
+        "Fig. 3",
+        "two partitions of graphs into groups",
+        "onchip.planners.fusion.search",
+        "fusion-search.md#which-partitions-can-run",
+        f"{SEARCH}test_the_search_equals_brute_force_over_all_partitions",
+        "agrees",
+        "every partition that can run is in the space, against brute force",
+    ),
+    Exhibit(
+        "Fig. 4",
+        "the accelerator: an array over a buffer",
+        "onchip.planners.fusion.dataflow",
+        "fusion-energy.md#one-operator",
+        "tests/planners/fusion/test_dataflow.py::test_words_are_those_of_the_best_block_walked_through",
+        "agrees",
+        "modelled word by word",
+    ),
+    Exhibit(
+        "Fig. 5",
+        "the spaces of DNNVM and Efficient-S",
+        "fusion_algorithms.py --only papers ours",
+        "fusion-algorithms.md#baselines",
+        "tests/planners/fusion/reproduced/test_spaces.py::test_dnnvm_fuses_along_branches_only",
+        "agrees",
+        "barriers and the line as drawn; how the line is made the text leaves open",
+    ),
+    Exhibit(
+        "Fig. 6",
+        "tiles of a group's maps, from the last back",
+        "onchip.planners.fusion.reproduced.tiles",
+        "fusion-algorithms.md#baselines",
+        f"{TILES}test_the_text_s_recursion",
+        "agrees",
+        "R of every map, to the byte",
+    ),
+    Exhibit(
+        "Fig. 7",
+        "what groups require on chip",
+        f"{SCRIPT} fig7",
+        f"{PAGE}fig-7-what-groups-need-if-everything-is-kept-on-chip",
+        f"{TEST}test_fig_7",
+        "agrees",
+        "most groups of two or more operators do not fit 128 KB, but on ResNet-1202's small maps",
+    ),
+    Exhibit(
+        "Fig. 8",
+        "the framework from a model to a program",
+        "onchip.planners.fusion.fuse",
+        "fusion.md#two-commands",
+        "tests/planners/fusion/test_fuse.py::test_a_plan_is_certified",
+        "agrees",
+        "read, merge, search, price, write; the plan is a program that the checker proves",
+    ),
+    Exhibit(
+        "Fig. 9",
+        "groups that would wait for each other",
+        "onchip.planners.fusion.reproduced.algorithm1",
+        "fusion-algorithms.md#a-scheme-that-can-run",
+        f"{ALGORITHM_1}test_validity_refuses_a_path_that_leaves_and_returns",
+        "agrees",
+        "refused as drawn; groups that are valid one by one can still wait for each other",
+    ),
+    Exhibit(
+        "Fig. 10",
+        "loops of two operators before and after fusion",
+        "onchip.planners.fusion.program",
+        "fusion-model.md#how-a-group-runs",
+        "tests/planners/fusion/test_kinds_run.py::test_it_runs_in_a_group_as_it_does_alone",
+        "agrees",
+        "executed tile by tile, equal to the unfused network",
+    ),
+    Exhibit(
+        "Fig. 11",
+        "streaming a map by channels (ISOA)",
+        "onchip.planners.fusion.streams",
+        "fusion-model.md#which-tensors-can-be-streamed",
+        f"{COST}test_what_may_be_streamed_is_what_the_checker_proves",
+        "agrees",
+        "neighbours exclude each other where channels are summed; elsewhere they need not",
+    ),
+)
+
+MODEL = (
+    Exhibit(
+        "Eq. 1",
+        "the least cost over all partitions",
+        "onchip.planners.fusion.search",
+        "fusion-search.md#which-partitions-can-run",
+        f"{SEARCH}test_the_search_equals_brute_force_over_all_partitions",
+        "agrees",
+        "searched exactly",
+    ),
+    Exhibit(
+        "Eq. 2",
+        "optimal sub-structure",
+        "onchip.planners.fusion.reproduced.algorithm1",
+        "fusion-algorithms.md#algorithm-1---search-algorithm1-algorithm1-top-down",
+        f"{ALGORITHM_1}test_what_each_direction_promises",
+        "differs",
+        "top-down it holds where no groups wait for each other; bottom-up the table has only suffixes of one"
+        " order:"
+        " counted on 300 random graphs against brute force",
+    ),
+    Exhibit(
+        "Eq. 3",
+        "words of a group",
+        "fusion_readings.py",
+        "fusion-model.md#readings-of-the-paper-and-its-errata",
+        f"{COST}test_a_group_costs_the_least_of_all_ways_to_run_it",
+        "agrees",
+        "with the readings listed there; three executed group counts come out to the digit",
+    ),
+    Exhibit(
+        "Eq. 4",
+        "the highest tile that fits the buffer",
+        "fusion_readings.py",
+        "fusion-model.md#readings-of-the-paper-and-its-errata",
+        f"{COST}test_buffers_hold_what_every_band_needs",
+        "agrees",
+        "as an option (`--halo paper`); rows really held are the default",
+    ),
+    Exhibit(
+        "Eq. 5",
+        "accuracy",
+        f"{SCRIPT} fig12",
+        f"{PAGE}fig-12-accuracy-of-the-cost-model",
+        f"{TEST}test_fig_12",
+        "agrees",
+        "the same formula",
+    ),
+    Exhibit(
+        "Algorithm 1",
+        "operator fusion by dynamic programming",
+        "fusion_algorithms.py --only random papers ours",
+        "fusion-algorithms.md#algorithm-1---search-algorithm1-algorithm1-top-down",
+        f"{ALGORITHM_1}test_bottom_up_is_not_optimal_on_two_chains_side_by_side",
+        "differs",
+        "said to be optimal; against brute force bottom-up is not on most random graphs, and top-down may"
+        " form cycles",
+    ),
+    Exhibit(
+        "Algorithm 2",
+        "which operators are streamed by channels",
+        "onchip.papers.optimus.algorithm2",
+        "fusion-algorithms.md#algorithm-2-which-maps-are-streamed-by-channel",
+        f"{ALGORITHM_1}test_the_tree_dp_contradicts_itself_where_branches_join",
+        "differs",
+        "exact on trees; where branches join it decides a map both ways, against the best independent set",
+    ),
+    Exhibit(
+        "Algorithm 3",
+        "the look-up table of the on-line variant",
+        "onchip.planners.fusion.online",
+        "fusion-algorithms.md#the-on-line-variant---online",
+        "tests/planners/fusion/test_online.py::test_the_papers_table_for_vgg16",
+        "agrees",
+        "gives VGG16 five operators in 128 KB, and so the 80 groups of Table 5",
+    ),
+    Exhibit(
+        "Section 4.4",
+        "a chain of n operators has groups in the order of n squared",
+        "onchip.planners.fusion.reproduced.algorithm1",
+        "fusion-search.md#the-space-that-table-5-counts",
+        f"{ALGORITHM_1}test_a_chain_of_n_has_as_many_groups_as_intervals",
+        "agrees",
+        "n (n + 1) / 2",
+    ),
+)

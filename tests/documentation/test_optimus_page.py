@@ -1,0 +1,163 @@
+"""docs/optimus.md shows what its script measures: rows of some networks are measured again and looked up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
+
+from optimus_causes import CAUSES  # noqa: E402
+from optimus_data import LABELS, Data, mega  # noqa: E402
+from optimus_parts import PARTS  # noqa: E402
+from optimus_schemes import NETWORKS, Bench  # noqa: E402
+from optimus_tables import TABLES  # noqa: E402
+from page_marks import marks  # noqa: E402
+
+BENCH = Bench()
+
+
+@cache
+def page(section: str) -> tuple[str, ...]:
+    """The lines of a section."""
+    begin, end = marks(section)
+    text = (ROOT / "docs" / "optimus.md").read_text("utf-8")
+    return tuple(text.split(begin, 1)[1].split(end, 1)[0].strip().splitlines())
+
+
+def measured(parts: tuple[str, ...], networks: tuple[str, ...]) -> Data:
+    every = PARTS | CAUSES
+    return Data(
+        {"part": part, "network": name} | record
+        for part in parts
+        for name in networks
+        for record in every[part](BENCH, name)
+    )
+
+
+def rows_of(lines: Iterator[str], networks: tuple[str, ...]) -> list[str]:
+    titles = tuple(f"| {NETWORKS[name]}" for name in networks)
+    return [line for line in lines if line.startswith(titles)]
+
+
+def hold(section: str, *networks: str) -> None:
+    """Every row of these networks stands on the page, and there are some."""
+    table, parts = TABLES[section]
+    found = rows_of(table(measured(parts, networks)), networks)
+    assert found
+    for row in found:
+        assert row in page(section)
+
+
+def test_fig_2() -> None:
+    hold("fig2", *NETWORKS)
+
+
+@pytest.mark.thorough
+def test_fig_7() -> None:
+    hold("fig7", "vgg16", "squeezenet1_0")
+
+
+@pytest.mark.thorough
+def test_fig_12() -> None:
+    hold("fig12", "squeezenet1_0")
+
+
+@pytest.mark.thorough
+def test_figs_13_14_15() -> None:
+    """Words, energy and time of every scheme under both sets of options."""
+    networks = ("alexnet", "alexnet_features", "mobilenet_v1", "squeezenet1_0")
+    for section in ("fig13", "fig14", "fig15"):
+        hold(section, *networks)
+
+
+@pytest.mark.thorough
+def test_fig_16() -> None:
+    hold("fig16", "vgg16", "squeezenet1_0")
+
+
+@pytest.mark.thorough
+def test_fig_17() -> None:
+    table, parts = TABLES["fig17"]
+    found = [line for line in table(measured(parts, ("squeezenet1_0",))) if line.startswith("| o")]
+    assert len(found) == 6 + 6 + 5
+    assert set(found) <= set(page("fig17"))
+
+
+@pytest.mark.thorough
+def test_fig_18() -> None:
+    hold("fig18", "squeezenet1_0", "mobilenet_v1")
+
+
+@pytest.mark.thorough
+def test_fig_19() -> None:
+    hold("fig19", "vgg16", "squeezenet1_0")
+
+
+def test_words_stop_falling_where_each_image_has_its_buffers() -> None:
+    """Beyond a batch of four, on both of the paper's networks: figure 19."""
+    for name in ("vgg16", "squeezenet1_0"):
+        cells = next(
+            line for line in page("fig19") if line.startswith(f"| {NETWORKS[name]} | {LABELS['held']} |")
+        )
+        held = [float(cell) for cell in cells.strip("| ").split(" | ")[2:]]
+        one, _, four, *_, most = held
+        assert four < one
+        assert most > 0.985 * four
+
+
+@pytest.mark.thorough
+def test_table_4() -> None:
+    table, parts = TABLES["tab4"]
+    networks = ("alexnet_features", "vgg16", "squeezenet1_0")
+    head, *found = (line for line in table(measured(parts, networks)) if line.startswith("| "))
+    there, *rows = (line for line in page("tab4") if line.startswith("| "))
+    columns = [there.split(" | ").index(title) for title in head.strip("| ").split(" | ")[2:]]
+    at = {line.split(" | ")[0] + line.split(" | ")[1]: line.strip("| ").split(" | ") for line in rows}
+    assert len(found) == 12
+    for line in found:
+        cells = line.strip("| ").split(" | ")
+        shown = at["| " + cells[0] + cells[1]]
+        assert [shown[column] for column in columns] == cells[2:]
+
+
+@pytest.mark.thorough
+def test_table_5() -> None:
+    """All but times: operators, convex groups, candidates, final groups."""
+    networks = ("vgg16", "squeezenet1_0", "resnet50")
+    table, parts = TABLES["tab5"]
+    found = rows_of(table(measured(parts, networks)), networks)
+    there = {tuple(row.split(" | ")[:6]) for row in rows_of(iter(page("tab5")), networks)}
+    assert {tuple(row.split(" | ")[:6]) for row in found} == there
+
+
+@pytest.mark.thorough
+def test_table_5_final_groups() -> None:
+    """GoogLeNet's 21 with its pools in their projections, as in the paper; on-line groups by the limit."""
+    data = measured(("cause-groups", "cause-online"), ("googlenet", "vgg16"))
+    merged = data.all("cause-groups", change="pools in their projections")[-1]
+    assert (merged["operators"], merged["convex"], merged["groups"]) == (72, 50_508, 21)
+    shown = "\n".join(page("groups"))
+    assert "72 operators, 50,508 convex groups" in shown
+    vgg = data.all("cause-online", network="vgg16")[-1]
+    assert vgg["counts"][vgg["limit"]] == 80
+    for line in rows_of(TABLES["groups"][0](data), ("googlenet", "vgg16")):
+        assert line in page("groups")
+
+
+def test_dnnvm_is_below_no_fusion_with_tiles() -> None:
+    """On the networks on which whole rows fuse nothing at 128 KB, under the paper's options."""
+    cells = {line.split(" | ")[0]: line.split(" | ") for line in page("fig14")[:14]}
+    head = cells["| network"]
+    none, rows, tiles = (head.index(LABELS[how]) for how in ("none", "dnnvm", "dnnvm-tile"))
+    for name in ("alexnet_features", "vgg16", "resnet50", "resnet152"):
+        row = cells[f"| {NETWORKS[name]}"]
+        assert row[none] == row[rows]
+        assert float(row[tiles]) < float(row[none])
+    assert float(cells["| MobileNet"][tiles]) < float(cells["| MobileNet"][rows])
+    assert mega(int(7.74e6)) == cells["| AlexNet without FC"][tiles]
