@@ -147,7 +147,15 @@ RESULTS = (
         quick="joint_floor.py",
         needs="the operator graphs",
     ),
-    Result("placement-ilp.md", ("ilp_size.py",)),
+    Result(
+        "placement-ilp.md",
+        (
+            "ilp_size.py --into docs/placement-ilp.md",
+            "ilp_networks.py measure {kept}/ilp.json",
+            "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
+        ),
+        quick="ilp_size.py",
+    ),
 )
 
 
