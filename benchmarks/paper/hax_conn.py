@@ -23,6 +23,7 @@ import hax_conn_cases
 import hax_conn_timed
 from hax_conn_claims import claims
 from hax_conn_figures import fig_1, fig_3, fig_4, fig_5, fig_6
+from hax_conn_overhead import table_7
 from hax_conn_rivals import rivals, searched
 from hax_conn_sensitivity import sensitivity
 from hax_conn_setup import setup, table_6
@@ -42,6 +43,7 @@ SECTIONS: dict[str, Section] = {
     "totals": totals,
     "strength": strength,
     "vgg19": vgg19_pairs,
+    "table7": table_7,
     "table8": table_8,
     "fig1": fig_1,
     "fig3": fig_3,
