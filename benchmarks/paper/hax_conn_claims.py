@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
+from time import process_time
 
 from hax_conn_acceptance import BETTER
 from hax_conn_cases import (
@@ -22,12 +23,16 @@ from hax_conn_cases import (
     side_by_side,
 )
 from hax_conn_figures import gain_of_two, slowdown_by_rates, slowdowns
-from hax_conn_rivals import surprise
+from hax_conn_overhead import PAPER_7, overhead
+from hax_conn_rivals import long_pair, surprise
 from hax_conn_setup import ALL, on_setup, paper_naive, saved_over
 from hax_conn_strength import LEAST_PRINTED, at_strength, connected_slower, vgg19_gaining
 from hax_conn_tables import FOUR, Cell, gains_with, our_gains, paper_gains, paper_saved
 
+from onchip.multi_dnn.baselines import h2h, herald
+from onchip.multi_dnn.dp import PairOptions, solve_pair
 from onchip.multi_dnn.published import experiments
+from onchip.multi_dnn.workload import Workload
 
 Ours = Callable[[str], str]
 """A cell for one set of constants."""
@@ -62,6 +67,7 @@ def rows() -> Iterator[Claim]:
     yield from _of_table_6()
     yield from _of_table_8()
     yield from _of_contention()
+    yield from _of_time()
 
 
 def near(paper: float, within: float, at: int = 0) -> Callable[[Ours], str]:
@@ -221,6 +227,61 @@ def _of_contention() -> Iterator[Claim]:
 def _balanced() -> int:
     """Experiments that gain next to nothing over the naive columns under `light`, by Table 5's times."""
     return sum(saved_over(of_experiment(n, "light"), FOUR[:2]) < 0.02 for n in ALL)
+
+
+def _of_time() -> Iterator[Claim]:
+    yield Claim(
+        "time to the optimal schedule, most of Table 6; with 985 layers",
+        "3 s; 10 s",
+        _searched_in,
+        always(lambda cell: cell.count("under") == 2),
+        "no solver but [a search over events](#planning-time-beside-z3); Z3 on the same cases takes longer"
+        " than in the paper",
+    )
+    yield Claim(
+        "Herald and H2H search for",
+        "over 10 s",
+        lambda c: _under(max(process_of(rule, c) for rule in (herald, h2h))),
+        always(lambda cell: not cell.startswith("under")),
+        "[every change judged in Python](#planning-time-beside-z3), a layer a group, takes as long as there",
+    )
+    yield Claim(
+        "a search costs the networks, %: most of twelve, at 1 GB/s of traffic",
+        "2",
+        lambda c: f"{100 * max(overhead(name, c, 1.0) for name in PAPER_7):.2f}",
+        always(lambda cell: float(cell) <= 2),
+        "[not the memory's, but the cores' time](#table-7-what-the-search-costs-others)",
+    )
+    yield Claim(
+        "schedules improve while networks change: s to the optimum",
+        "1.3 to 5.8",
+        lambda c: _under(max(process_of(solve_pair, c, n) for n in (1, 2, 5))),
+        always(lambda cell: cell.startswith("under")),
+        "[in milliseconds](#fig-7-three-changes-of-networks), proof included",
+    )
+
+
+DECADES = (1.0, 10.0)
+
+
+def _under(seconds: float) -> str:
+    """The power of ten that a time is under: a time by itself is the machine's."""
+    return next((f"under {most:g} s" for most in DECADES if seconds < most), f"over {DECADES[-1]:g} s")
+
+
+def process_of(search: Callable[[Workload], object], contention: str, number: int = 1) -> float:
+    """CPU seconds of a search on an experiment of Table 6."""
+    workload = on_setup(number, contention).found.result.solution.timeline.workload
+    began = process_time()
+    search(workload)
+    return process_time() - began
+
+
+def _searched_in(contention: str) -> str:
+    most = max(process_of(solve_pair, contention, n) for n in ALL)
+    began = process_time()
+    solve_pair(long_pair(985), options=PairOptions(prove=False))
+    return f"{_under(most)}; {_under(process_time() - began)}"
 
 
 def _gaining(gains: dict[Cell, float], network: str | None = None) -> int:

@@ -23,7 +23,7 @@ from onchip.multi_dnn.published import experiments
 from onchip.multi_dnn.simulate import simulate
 from onchip.multi_dnn.workload import Job, Workload
 
-__all__ = ["RIVALS", "Rivalled", "rivalled", "rivals", "searched", "surprise"]
+__all__ = ["RIVALS", "Rivalled", "long_pair", "rivalled", "rivals", "searched", "surprise"]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def searched() -> Iterator[str]:
     )
     yield "|--:|--:|--:|--:|--:|--:|"
     for count in PIECES:
-        workload = _long(count)
+        workload = long_pair(count)
         listed, _ = _timed(lambda w=workload: herald(w))
         changed, rows = _timed(lambda w=workload: h2h(w))
         exact, found = _timed(lambda w=workload: solve_pair(w, options=PairOptions(prove=False)))
@@ -167,7 +167,7 @@ def _timed(work: Callable[[], Found]) -> tuple[float, Found]:
     return min(times), result
 
 
-def _long(count: int) -> Workload:
+def long_pair(count: int) -> Workload:
     long = divided(profile_of("inception_resnet_v2", XAVIER), count)
     soc = soc_of(XAVIER)
     jobs = (Job("inception_resnet_v2", long), Job("googlenet", profile_of("googlenet", XAVIER)))
