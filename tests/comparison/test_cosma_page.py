@@ -14,11 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
 import cosma_page  # noqa: E402
+import ilp_networks  # noqa: E402
 import ilp_size  # noqa: E402
 from cosma_arena import FITS, ORDERS, FirstFit, Reading, WorstFit, orders, readings, renumbered  # noqa: E402
 from cosma_claims import compared  # noqa: E402
 from page_marks import marks  # noqa: E402
 
+import onchip  # noqa: E402
 from onchip.comparison.baselines.replacement import belady, least_traffic  # noqa: E402
 from onchip.comparison.baselines.stepwise import stepwise  # noqa: E402
 from onchip.planners.placement import Problem, minimum_peak  # noqa: E402
@@ -128,6 +130,28 @@ def test_spills_and_time_make_the_program_about_three_times_as_large() -> None:
     assert 2.5 < here[1] / there[1] < 3.5
     for ours, theirs in zip((*here, *there), (7_500, 15_000, 2_000, 5_000), strict=True):
         assert abs(ours / theirs - 1) < 0.2
+
+
+def test_attention_as_one_operator_keeps_what_goes_in_and_out() -> None:
+    network = onchip.load("zoo:transformer").network
+    whole = ilp_networks.attention_whole(network)
+    attentions = [op for op in whole.operators if op.name.endswith("_attn")]
+    assert len(attentions) == 18
+    assert all(len(op.outputs) == 1 for op in attentions)
+    assert sum(op.weight_bytes for op in whole.operators) == sum(op.weight_bytes for op in network.operators)
+    kept = {t.name: t.bytes for t in whole.tensors}
+    assert kept.items() <= {t.name: t.bytes for t in network.tensors}.items()
+    assert [whole.tensors[t].name for t in whole.outputs] == [
+        network.tensors[t].name for t in network.outputs
+    ]
+
+
+def test_cells_of_the_ilp_say_what_was_proved() -> None:
+    proved = {"value": 6, "bound": 6, "exact": 6, "seconds": 1.26, "limit": 20.0}
+    assert ilp_networks.told(proved) == "1.3"
+    assert ilp_networks.told({**proved, "bound": 4}) == "no proof in 20 s: 6, bound 4"
+    assert ilp_networks.told({**proved, "value": None, "bound": 0}) == "no proof in 20 s: none, bound 0"
+    assert "**NO**" not in stands(ILP, "equal")
 
 
 def test_an_exponent_is_a_slope_of_logarithms() -> None:
