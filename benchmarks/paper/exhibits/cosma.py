@@ -135,6 +135,36 @@ EQUATIONS = (
     equation("17", "least bytes in a given order", f"{STRATEGY_TEST}::test_the_ilp_and_the_search_agree"),
 )
 
+METHODS = (
+    Exhibit(
+        "Divide and conquer",
+        "IV: break nodes, the program for each piece, pieces put together",
+        "onchip.planners.placement.dnc",
+        "placement.md#strategies",
+        "tests/planners/placement/test_divided.py::test_every_strategys_plan_is_legal_and_within_its_bounds",
+        "agrees",
+        "break nodes by rule, pieces by the exact search",
+    ),
+    Exhibit(
+        "Four schemes",
+        "V-A2: two orders, TensorFlow Lite's arena, Belady's and a greedy rule",
+        "onchip.comparison.baselines",
+        "compare.md#the-baselines",
+        "tests/comparison/test_replacement.py::test_the_greedy_rule_finds_the_cheapest_set_that_makes_room",
+        "agrees",
+        "the greedy rule looks at every window of the arena; the paper solves a program for the same set",
+    ),
+    Exhibit(
+        "Three budgets",
+        "V-A2: MR, MP and their average",
+        "onchip.planners.budgets",
+        "placement.md#budgets",
+        f"{STRATEGY_TEST}::test_the_least_peak_is_the_searchs",
+        "agrees",
+        "MP of the four found by search is HMCOS's there and proved here",
+    ),
+)
+
 SIZE = (
     Exhibit(
         "7,500 and 15,000",
@@ -279,4 +309,4 @@ CLAIMS = (
     ),
 )
 
-EXHIBITS: tuple[Exhibit, ...] = (*SHOWN_THINGS, *EQUATIONS, *SIZE, *CLAIMS)
+EXHIBITS: tuple[Exhibit, ...] = (*SHOWN_THINGS, *EQUATIONS, *METHODS, *SIZE, *CLAIMS)

@@ -263,6 +263,47 @@ EQUATIONS = (
     ),
 )
 
+METHODS = (
+    Exhibit(
+        "Layer groups",
+        "section 3.1: where a network may change its accelerator",
+        "corun_profiles.py",
+        "corun-profiles.md#layer-groups",
+        f"{TESTS}/test_grouping.py::test_groups_are_the_network_cut_where_one_tensor_crosses",
+        "agrees",
+        "its three rules: fused layers stay together, a pooling belongs to what it makes smaller, what a"
+        " unit lacks"
+        " stays apart",
+    ),
+    Exhibit(
+        "Table 2's cuts",
+        "the groups that it cuts GoogleNet into",
+        "corun_profiles.py",
+        "corun-profiles.md#table-2s-groups",
+        "tests/multi_dnn/test_profiles_page.py",
+        "agrees",
+        "all but one cut fall on the end of a module or of the pooling behind it",
+    ),
+    Exhibit(
+        "D-HaX-CoNN",
+        "section 3.5: schedules that improve while networks run, and sets known beforehand",
+        "onchip.multi_dnn.dynamic",
+        "corun-dynamic.md#sets-that-nobody-knows-beforehand",
+        f"{TESTS}/test_dynamic.py::test_better_schedules_take_effect_at_the_next_frame_only",
+        "agrees",
+        "the three steps of section 5.3, with a search of our own",
+    ),
+    Exhibit(
+        "Z3",
+        "section 3.5: the formulation given to a solver",
+        printed("z3"),
+        "corun-dynamic.md#a-second-opinion",
+        f"{TESTS}/test_z3_check.py::test_z3_proves_what_the_exact_search_proves",
+        "agrees",
+        "with waiting and true overlaps in it, which the printed equations lack",
+    ),
+)
+
 CLAIMS = (
     Exhibit(
         "32 % and 29 %",
@@ -396,4 +437,4 @@ CLAIMS = (
     ),
 )
 
-EXHIBITS: tuple[Exhibit, ...] = (*FIGURES, *TABLES, *EQUATIONS, *CLAIMS)
+EXHIBITS: tuple[Exhibit, ...] = (*FIGURES, *TABLES, *EQUATIONS, *METHODS, *CLAIMS)
