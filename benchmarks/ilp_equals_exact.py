@@ -1,12 +1,12 @@
-"""The paper's ILP beside the exact search, network by network: the table in docs/placement-ilp.md.
+"""The paper's ILP beside the exact search with another solver, a given order, or networks of one's own.
 
-    python benchmarks/ilp_equals_exact.py FOLDER [--only NAME ...] [--at MR MH] [--weights streamed resident]
-        [--solver cp-sat] [--workers 2] [--time-limit SECONDS]
+    python benchmarks/ilp_equals_exact.py [--only NAME ...] [--at MR MH] [--weights streamed resident]
+        [--order given] [--solver highs] [--workers 2] [--time-limit SECONDS] [--networks FOLDER]
 
-FOLDER holds `onchip.network/1` files. For each network, at MR and MH, with weights streamed and resident:
-variables and constraints after and before lifetime pruning, seconds to build and solve, the ILP's optimum,
-the exact search's, and whether they agree. Prints a Markdown table; the exit code is 1 if a proved optimum
-differs.
+Networks are the zoo's, or FOLDER's `onchip.network/1` files. For each, at MR and MH, with weights streamed
+and resident: variables and constraints after and before lifetime pruning, seconds to build and solve, the
+ILP's optimum, the exact search's, and whether they agree. Prints a Markdown table; the exit code is 1 if a
+proved optimum differs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 
+import onchip
 from onchip.network.json import read_network
 from onchip.planners.limits import Limits
 from onchip.planners.placement import Problem, minimum_peak
@@ -39,7 +40,7 @@ NETWORKS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("--networks", type=Path, metavar="FOLDER")
     parser.add_argument("--only", nargs="+", default=NETWORKS, metavar="NAME")
     parser.add_argument("--granularity", default="fused", choices=("fused", "op"))
     parser.add_argument("--at", nargs="+", default=("MR", "MH"), choices=("MR", "MH", "MP"))
@@ -57,7 +58,10 @@ def main() -> None:
     print("|---|---|---|--:|--:|--:|--:|--:|--:|---|")
     wrong = 0
     for name in args.only:
-        network = read_network(args.folder / f"{name}.{args.granularity}.json")
+        if args.networks is None:
+            network = onchip.load(f"zoo:{name}", granularity=args.granularity).network
+        else:
+            network = read_network(args.networks / f"{name}.{args.granularity}.json")
         for weights in args.weights:
             seen = network if weights == "streamed" else network.with_resident_weights()
             problem = Problem.of(seen)

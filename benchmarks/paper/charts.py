@@ -1,4 +1,7 @@
-"""Plots of the papers' pages: bars in groups, stacked bars, lines. The same data give the same file."""
+"""Plots of the papers' pages: bars in groups, stacked bars, lines, boxes on lanes over time.
+
+The same data give the same file.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Panel", "bars", "lines"]
+__all__ = ["Box", "Lanes", "Panel", "bars", "lanes", "lines"]
 
 COLOURS = (
     *("#1b7f5a", "#c44e52", "#8172b3", "#c55a11", "#1f4e79", "#7f7f7f", "#90c6c0", "#e39a9c", "#bdb3d9"),
@@ -23,6 +26,31 @@ class Panel:
     title: str
     labels: Sequence[str]
     series: Mapping[str, Sequence[float | None]]
+
+
+@dataclass(frozen=True)
+class Box:
+    """What happens on a lane from `start` to `end`: its series gives the colour; with a short text."""
+
+    lane: int
+    start: float
+    end: float
+    series: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """One of a figure's timelines: boxes on named lanes, the first lane on top."""
+
+    title: str
+    names: Sequence[str]
+    boxes: Sequence[Box]
+
+    @property
+    def series(self) -> dict[str, None]:
+        """The series of all boxes, in the order in which they come."""
+        return dict.fromkeys(box.series for box in self.boxes)
 
 
 def bars(
@@ -88,6 +116,39 @@ def lines(path: Path, panels: Sequence[Panel], *, unit: str, across: int = 3, lo
     _finish(plt, figure, axes, rest, path, unit, across)
 
 
+def lanes(path: Path, panels: Sequence[Lanes], *, unit: str, across: int = 1) -> None:
+    """Timelines under each other on one scale of time."""
+    plt = pyplot()
+    down = -(-len(panels) // across)
+    most = max(len(panel.names) for panel in panels)
+    size = (10, down * (0.9 + 0.4 * most) + 0.4)
+    figure, axes = plt.subplots(down, across, figsize=size, squeeze=False, sharex=True)
+    flat = list(axes.flat)
+    for axis, panel in zip(flat, panels, strict=False):
+        axis.set_title(panel.title, fontsize=9)
+        axis.spines[["top", "right"]].set_visible(False)
+        for box in panel.boxes:
+            axis.barh(
+                box.lane,
+                box.end - box.start,
+                left=box.start,
+                height=0.7,
+                color=_colour(panels, box.series),
+                edgecolor="white",
+                linewidth=0.6,
+                label=box.series,
+            )
+            if box.text:
+                middle = (box.start + box.end) / 2
+                axis.text(middle, box.lane, box.text, ha="center", va="center", color="white", fontsize=7)
+        axis.set_yticks(range(len(panel.names)), panel.names)
+        axis.set_ylim(len(panel.names) - 0.5, -0.5)
+        axis.tick_params(labelbottom=True)
+    for axis in flat[len(panels) - across : len(panels)]:
+        axis.set_xlabel(unit)
+    _finish(plt, figure, flat[: len(panels)], flat[len(panels) :], path, "", across)
+
+
 def pyplot() -> Any:
     """matplotlib that writes the same file from the same data."""
     import matplotlib as mpl
@@ -99,7 +160,7 @@ def pyplot() -> Any:
     return plt
 
 
-def _colour(panels: Sequence[Panel], name: str) -> str:
+def _colour(panels: Sequence[Panel] | Sequence[Lanes], name: str) -> str:
     names = list(dict.fromkeys(name for panel in panels for name in panel.series))
     return COLOURS[names.index(name) % len(COLOURS)]
 

@@ -1,12 +1,13 @@
 """COSMA's evaluation again (Fig. 3, Fig. 4, Table II): the tables and plots of docs/cosma.md.
 
     python benchmarks/paper/cosma.py measure DATA.json [--networks FOLDER] [--only PATTERN]
-    python benchmarks/paper/cosma.py render DATA.json [--into docs/cosma.md]
+    python benchmarks/paper/cosma.py render DATA.json [--section claims ...] [--into docs/cosma.md]
 
 `measure` plans the fourteen networks at MR, MH and MP, with weights streamed ("activations") and resident
 ("with parameters"), fused and not, in onchip's ways and in the paper's four; networks come from the zoo, or
 where that lacks one from a FOLDER of `onchip.network/1` files. What DATA.json holds of other networks stays.
-`render` (needs `pip install 'onchip[docs]'`) prints the tables, or puts them and the plots into the page.
+`render` prints the sections (`--list` names them), or puts them into the page, and the plots beside it where
+matplotlib is installed (`pip install 'onchip[docs]'`); `arena` and `orders` are measured as they are printed.
 Seconds are CPU seconds of one process, the best of three where they are under half a second.
 """
 
@@ -23,6 +24,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from page_marks import write
 
 import onchip
 from onchip import zoo
@@ -54,6 +59,7 @@ NAS = {
     "nasnetalarge": "NASNet-A",
     "darts": "DARTS",
 }
+TITLES = {**HUMAN, **NAS}
 FOUR = tuple(name for name, s in SCHEMES.items() if name.partition("-")[0] in ("given", "minpeak"))
 BUDGETS = ("MR", "MH", "MP")
 GENERIC = load_chip("generic")
@@ -162,12 +168,21 @@ def entry(traffic: int, status: str, seconds: float) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("action", choices=("measure", "render"))
-    parser.add_argument("data", type=Path)
+    parser.add_argument("action", choices=("measure", "render"), nargs="?")
+    parser.add_argument("data", type=Path, nargs="?")
     parser.add_argument("--networks", type=Path, metavar="FOLDER")
     parser.add_argument("--only", action="append", metavar="PATTERN", help="may be given several times")
+    parser.add_argument("--section", nargs="+", metavar="SECTION", help="of the page")
     parser.add_argument("--into", type=Path, metavar="PAGE")
+    parser.add_argument("--list", action="store_true", help="names of the sections")
     args = parser.parse_args()
+    if args.list:
+        import cosma_page
+
+        print("\n".join(cosma_page.sections({"records": [], "machine": ""})))
+        return
+    if args.action is None or args.data is None:
+        parser.error("say measure or render, and DATA.json")
     if args.action == "measure":
         import ortools.sat.python.cp_model  # noqa: F401  so that no plan's time has its import in it
 
@@ -190,10 +205,14 @@ def main() -> None:
     import cosma_page
 
     measured = json.loads(args.data.read_text())
-    if args.into is None:
-        print(cosma_page.figures(measured))
-    else:
-        cosma_page.put_into(args.into, measured)
+    sections = cosma_page.sections(measured)
+    chosen = {name: sections[name] for name in args.section or sections}
+    write(chosen, args.into)
+    if args.into is not None:
+        try:
+            cosma_page.pictures(measured, args.into.parent / "images")
+        except ImportError:
+            print("no pictures without pip install 'onchip[docs]'", file=sys.stderr)
 
 
 if __name__ == "__main__":

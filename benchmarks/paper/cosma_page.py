@@ -2,69 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from statistics import mean
-from typing import Any
 
-from cosma import BUDGETS, FOUR, HUMAN, NAS
-
-Row = dict[str, Any]
-
-TITLES = {**HUMAN, **NAS}
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-PAPER_SECONDS = {
-    "exact:given": {
-        "pnasnet5large": (12.2, 12.3, 12.2),
-        "amoebanet_d": (8.1, 8.3, 8.1),
-        "nasnetalarge": (19.8, 20.0, 19.7),
-        "darts": (5.0, 5.0, 5.0),
-    },
-    "exact:minpeak": {
-        "pnasnet5large": (24.2, 22.4, 23.5),
-        "amoebanet_d": (84.4, 8.2, 8.5),
-        "nasnetalarge": (22.4, 22.4, 21.6),
-        "darts": (5.2, 5.2, 5.2),
-    },
-    "dnc": {
-        "pnasnet5large": (65.9, 63.5, 58.0),
-        "amoebanet_d": (62.1, 59.9, 112.8),
-        "nasnetalarge": (37.5, 22.9, 39.2),
-        "darts": (19.1, 19.1, 19.1),
-    },
-}
-"""Table II of the paper: seconds on an M1 Pro with Gurobi."""
-
-
-# -- figures -------------------------------------------------------------------------------------------------
-
-
-def chosen(records: Iterable[Row], names: Iterable[str], **wanted: str) -> list[Row]:
-    """The records of these networks with these values."""
-    records = list(records)
-    return [
-        r for n in names for r in records if r["network"] == n and all(r[k] == v for k, v in wanted.items())
-    ]
-
-
-def reductions(records: Iterable[Row]) -> tuple[float, float, int, int] | None:
-    """Traffic that the exact plan does without, of the four schemes'.
-
-    (mean over the pairs of record and scheme where the scheme has traffic, of the bytes of all schemes
-    together, pairs with traffic, pairs); None where no scheme has any.
-    """
-    records = list(records)
-    pairs = [(r["rows"]["exact"]["traffic"], r["rows"][s]["traffic"]) for r in records for s in FOUR]
-    busy = [(ours, theirs) for ours, theirs in pairs if theirs]
-    if not busy:
-        return None
-    total = 1 - sum(ours for ours, _ in busy) / sum(theirs for _, theirs in busy)
-    return mean(1 - ours / theirs for ours, theirs in busy), total, len(busy), len(pairs)
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.0f} %"
+from cosma import BUDGETS, FOUR, HUMAN, NAS, TITLES
+from cosma_arena import orders, readings
+from cosma_claims import claims
+from cosma_data import PAPER_SECONDS, Row, chosen, percent, reductions
+from page_marks import Section
 
 
 def traffic(row: Row) -> str:
@@ -75,37 +20,62 @@ def traffic(row: Row) -> str:
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-def figures(data: Row) -> str:
-    """Everything between the page's marks."""
+def sections(data: Row) -> dict[str, Section]:
+    """The parts of the page, by the name of their marks."""
     records = data["records"]
     fused = [r for r in records if r["granularity"] == "fused"]
-    parts = [
-        f"<!-- {data['machine']} -->",
-        "## Traffic removed\n",
-        *_reduction_table(records),
-        "\nPer network, fused, of all schemes and both tensor settings (NAS: activations):\n",
-        *_per_network(fused),
-        "\n## Fig. 3: ten human-designed networks\n",
-        "![Traffic of the four schemes and the exact plan, by network](images/cosma-human.svg)\n",
-        *_traffic_table(chosen(fused, HUMAN), ("exact", *FOUR)),
-        "\n## Fig. 4: four networks found by search\n",
-        "![Traffic of the schemes and of onchip's strategies, NAS networks](images/cosma-nas.svg)\n",
-        *_traffic_table(
-            chosen(fused, NAS), ("exact", "exact:given", "exact:minpeak", *_dnc(chosen(fused, NAS)), *FOUR)
-        ),
-        "\n\\* not proved least.\n",
-        "## Table II: seconds\n",
-        *_seconds_table(chosen(fused, NAS, weights="streamed")),
-        "\n## Against the targets\n",
-        *_targets(records),
-        "\n## Every plan\n",
-        *_every_plan(chosen(records, TITLES)),
-    ]
-    return "\n".join(parts) + "\n"
+    nas = chosen(fused, NAS)
+    ways = ("exact", "exact:given", "exact:minpeak", *_dnc(nas), *FOUR)
+
+    def removed() -> Iterator[str]:
+        yield f"<!-- {data['machine']} -->"
+        yield from _reduction_table(records)
+
+    return {
+        "claims": lambda: claims(records),
+        "averages": lambda: averages(records),
+        "removed": removed,
+        "networks": lambda: _per_network(fused),
+        "fig3": lambda: _traffic_table(chosen(fused, HUMAN), ("exact", *FOUR)),
+        "fig4": lambda: _traffic_table(nas, ways),
+        "table2": lambda: _seconds_table(chosen(fused, NAS, weights="streamed")),
+        "targets": lambda: _targets(records),
+        "plans": lambda: _every_plan(chosen(records, TITLES)),
+        "arena": readings,
+        "orders": orders,
+    }
+
+
+def pictures(data: Row, images: Path) -> None:
+    """Fig. 3 and Fig. 4 with our data."""
+    fused = [r for r in data["records"] if r["granularity"] == "fused"]
+    plot(images / "cosma-human.svg", chosen(fused, HUMAN), HUMAN, ("exact", *FOUR), across=5)
+    nas = chosen(fused, NAS, weights="streamed")
+    ways = ("exact", *_dnc(nas), "exact:given", "exact:minpeak", *FOUR)
+    plot(images / "cosma-nas.svg", nas, NAS, ways, across=4)
 
 
 def _dnc(records: Iterable[Row]) -> tuple[str, ...]:
     return ("dnc",) if all("dnc" in r["rows"] for r in records) else ()
+
+
+def averages(records: list[Row]) -> Iterator[str]:
+    """The paper's two means beside ours at MR and over all three budgets."""
+    yield "| networks | tensors | paper | MR: fused | op | all three: fused | op |"
+    yield "|---|---|--:|--:|--:|--:|--:|"
+    for label, names, weights, paper in (
+        ("human-designed", HUMAN, "streamed", "84 %"),
+        ("human-designed", HUMAN, "resident", "84 %"),
+        ("NAS", NAS, "streamed", "85 %"),
+    ):
+        cells = []
+        for budgets in (("MR",), BUDGETS):
+            for granularity in ("fused", "op"):
+                asked = chosen(records, names, weights=weights, granularity=granularity)
+                found = reductions(r for r in asked if r["at"] in budgets)
+                cells.append("-" if found is None else percent(found[0]))
+        what = "activations" if weights == "streamed" else "with parameters"
+        yield f"| {label} | {what} | {paper} | " + " | ".join(cells) + " |"
 
 
 def _reduction_table(records: list[Row]) -> Iterator[str]:
@@ -242,23 +212,7 @@ def case(r: Row) -> str:
     return f"{TITLES[r['network']]} {r['granularity']}, {what}, {r['at']}"
 
 
-# -- the page and the plots ----------------------------------------------------------------------------------
-
-
-def put_into(page: Path, data: Row) -> None:
-    """Replace what stands between the marks, and the plots beside the page."""
-    text = page.read_text()
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"{page}: has no {BEGIN} ... {END}")
-    new = f"{BEGIN}\n{figures(data)}{END}"
-    page.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: new, text, flags=re.DOTALL))
-    fused = [r for r in data["records"] if r["granularity"] == "fused"]
-    images = page.parent / "images"
-    plot(images / "cosma-human.svg", chosen(fused, HUMAN), HUMAN, ("exact", *FOUR), across=5)
-    nas = chosen(fused, NAS, weights="streamed")
-    bars = ("exact", *_dnc(nas), "exact:given", "exact:minpeak", *FOUR)
-    plot(images / "cosma-nas.svg", nas, NAS, bars, across=4)
-
+# -- the plots ----------------------------------------------------------------------------------------------
 
 COLOURS = {
     "exact": "#1b7f5a",

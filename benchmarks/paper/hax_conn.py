@@ -2,10 +2,11 @@
 
     python benchmarks/paper/hax_conn.py [--only table6 fig5 ...] [--into docs/hax-conn.md]
 
-A section is printed as soon as it is there; `--into` puts each between its marks on the page, at once. Exit
-code 1 when a schedule is worse than any baseline or is refused when it is judged again. `--list` names the
-sections. All of them take about two minutes, of which half are Z3's (`z3`; `--z3-seconds` is its limit for a
-case); without `z3`, `fig7` and `pairs` it is ten seconds.
+A section is printed as soon as it is there; `--into` puts each between its marks on the page, at once, and
+its picture, if it has one, into the images beside the page (`pip install 'onchip[docs]'`). Exit code 1 when a
+schedule is worse than any baseline or is refused when it is judged again. `--list` names the sections. All of
+them take about four minutes, of which one is Z3's (`z3`; `--z3-seconds` is its limit for a case) and one
+H2H's in Python (`searched`); without these, `fig7` and `pairs` it is half a minute.
 """
 
 from __future__ import annotations
@@ -22,9 +23,13 @@ import hax_conn_cases
 import hax_conn_timed
 from hax_conn_claims import claims
 from hax_conn_figures import fig_1, fig_3, fig_4, fig_5, fig_6
+from hax_conn_overhead import table_7
+from hax_conn_rivals import rivals, searched
 from hax_conn_sensitivity import sensitivity
-from hax_conn_tables import readings, table_2, table_4, table_5, table_6, table_8
-from page_marks import Section, write
+from hax_conn_setup import setup, table_6
+from hax_conn_strength import strength, vgg19_pairs
+from hax_conn_tables import readings, table_2, table_4, table_5, table_8, totals
+from page_marks import Section, marks, write
 
 SECTIONS: dict[str, Section] = {
     "claims": claims,
@@ -33,6 +38,12 @@ SECTIONS: dict[str, Section] = {
     "table4": table_4,
     "table5": table_5,
     "table6": table_6,
+    "setup": setup,
+    "rivals": rivals,
+    "totals": totals,
+    "strength": strength,
+    "vgg19": vgg19_pairs,
+    "table7": table_7,
     "table8": table_8,
     "fig1": fig_1,
     "fig3": fig_3,
@@ -43,8 +54,23 @@ SECTIONS: dict[str, Section] = {
     "pairs": lambda: hax_conn_acceptance.lines(hax_conn_acceptance.swept()),
     "fig7": hax_conn_timed.fig_7,
     "planning": hax_conn_timed.planning,
+    "searched": searched,
     "z3": hax_conn_timed.beside_z3,
 }
+
+
+def draw(name: str, page: Path) -> None:
+    """The picture of a section into the images beside the page, where matplotlib is installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        print(f"{name}: no picture without pip install 'onchip[docs]'", file=sys.stderr)
+        return
+    import hax_conn_drawn
+
+    begin, end = marks(name)
+    text = page.read_text("utf-8").split(begin, 1)[1].split(end, 1)[0]
+    hax_conn_drawn.draw(name, text, page.parent / "images")
 
 
 def main() -> None:
@@ -60,7 +86,10 @@ def main() -> None:
         print("\n".join(SECTIONS))
         return
     sections: dict[str, Section] = {**SECTIONS, "z3": partial(hax_conn_timed.beside_z3, args.z3_seconds)}
-    write({name: sections[name] for name in args.only}, args.into)
+    for name in args.only:
+        write({name: sections[name]}, args.into)
+        if args.into is not None:
+            draw(name, args.into)
     for line in hax_conn_cases.WRONG:
         print(line, file=sys.stderr)
     raise SystemExit(1 if hax_conn_cases.WRONG else 0)

@@ -10,6 +10,7 @@ from statistics import mean
 from hax_conn_cases import PAIRS, SETS, TEN, XAVIER, pair, percent, side_by_side, soc_of
 
 from onchip.machines.contention import NO_CONTENTION, Contention, ThreeRegions
+from onchip.machines.soc import SoC
 from onchip.multi_dnn.baselines import baselines
 from onchip.multi_dnn.dp import PairOptions, solve_pair
 from onchip.multi_dnn.objective import Objective
@@ -60,7 +61,7 @@ def _stronger() -> Iterator[str]:
     )
     yield "|--:|" + "--:|" * len(heads)
     for factor in FACTORS:
-        model = _scaled({"mrmc": factor, "rate": factor})
+        model = stronger(soc_of(XAVIER), factor)
         workload = replace(pair(XAVIER, "googlenet", "googlenet", "light"), model=model)
         found = {one.name: one.cost_ms(Objective.LATENCY) for one in baselines(workload)}
         del found["contention-blind"]
@@ -101,9 +102,17 @@ def _blind(i: int, j: int) -> Schedule:
     return solve_pair(blind, options=PairOptions(prove=False)).schedule
 
 
+def stronger(soc: SoC, factor: float) -> ThreeRegions:
+    """A SoC's `light` model with all that the memory costs multiplied."""
+    return _multiplied(soc, {"mrmc": factor, "rate": factor})
+
+
 def _scaled(factors: dict[str, float]) -> ThreeRegions:
     """Xavier's `light` model with some constants of every unit multiplied."""
-    soc = soc_of(XAVIER)
+    return _multiplied(soc_of(XAVIER), factors)
+
+
+def _multiplied(soc: SoC, factors: dict[str, float]) -> ThreeRegions:
     rows = []
     for unit in soc.unit_names:
         constants = soc.contention["light"][unit]

@@ -130,31 +130,21 @@ def table_5() -> Iterator[str]:
 # -- Table 6 ---------------------------------------------------------------------------------------------
 
 
-def table_6() -> Iterator[str]:
-    """The ten experiments, the paper's measurements above our simulation under the three sets."""
+def totals() -> Iterator[str]:
+    """The ten experiments by Table 5's times, our simulation under the three sets."""
     head = "# | SoC | networks | goal | who | GPU only | GPU & DSA | Herald | H2H | result"
     yield f"| {head} | saved, % | saved over all, % | claim |"
     yield "|--:|---|---|---|---|" + "--:|" * 7 + "---|"
     for row in experiments():
-        theirs = [row.ms[key] for key in ("gpu_only", "split", "herald", "h2h")]
         label = f"| {row.number} | {row.soc} | {networks_of(row)} | {row.goal} |"
-        costs = " | ".join(map(ms, theirs))
-        result = ms(row.ms["hax_conn"])
-        yield f"{label} paper | {costs} | {result} | {percent(paper_saved(row))} | | |"
         for contention in SETS:
             found = of_experiment(row.number, contention)
             costs = " | ".join(ms(found.baseline(name)) for name in FOUR)
             yield (
-                f"| | | | | {contention} | {costs} | {ms(found.cost)} | {percent(our_saved(found))} |"
+                f"{label} {contention} | {costs} | {ms(found.cost)} | {percent(our_saved(found))} |"
                 f" {percent(found.result.gain)} | {claimed(found)} |"
             )
-    yield "\nThe paper's layer and direction of each change of unit, and the unit of each of our groups:\n"
-    yield "| # | networks | paper | " + " | ".join(SETS) + " |"
-    yield "|--:|---|---|" + "---|" * len(SETS)
-    for row in experiments():
-        theirs_at = ", ".join(f"{at} {way}" for at, way in zip(row.layers, row.directions, strict=True))
-        cells = [units_of(of_experiment(row.number, contention)) for contention in SETS]
-        yield f"| {row.number} | {networks_of(row)} | {theirs_at} | " + " | ".join(cells) + " |"
+            label = "| | | | |"
 
 
 def networks_of(row: Experiment) -> str:

@@ -141,6 +141,16 @@ def test_hax_conn_table_6() -> None:
         assert changes[row[0]] == f"{one} {way}, {other} {back}"
 
 
+def test_hax_conn_table_7() -> None:
+    words = paper("hax-conn", "Table 7.", "To evaluate").split()
+    ours = {row[0]: row[1] for row in rows("hax-conn.md", "Table 7")}
+    named = [word for word in words if word in ours]
+    printed = [word.strip("%") for word in words if re.fullmatch(r"%?\d\.\d\d%", word)]
+    assert len(named) == len(printed) == len(ours) == 12
+    for name, share in zip(named, printed, strict=True):
+        hold([ours[name]], [share], name)
+
+
 def test_hax_conn_table_8() -> None:
     words = paper("hax-conn", "Table 8.", "The DNNs that").split()
     table = [row for row in rows("hax-conn.md", "Table 8") if re.match(r"\d", row[0])]

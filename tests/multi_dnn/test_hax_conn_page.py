@@ -18,9 +18,9 @@ from hax_conn_cases import WRONG, XAVIER, pair, violations  # noqa: E402
 from page_marks import marks, put_into  # noqa: E402
 
 PAGE = (ROOT / "docs" / "hax-conn.md").read_text(encoding="utf-8")
-OTHER = ("pairs", "fig6", "fig7", "planning", "z3")
+OTHER = ("pairs", "fig6", "fig7", "planning", "searched", "z3")
 """Sections of times, and of one of several schedules that are as good."""
-QUICK = ("table2", "readings", "table4", "fig1", "fig3", "fig4")
+QUICK = ("table2", "readings", "table4", "table7", "fig1", "fig3", "fig4")
 """Sections that the quick run prints again; the whole one prints all but `OTHER`."""
 
 
@@ -33,7 +33,7 @@ def stands(name: str) -> str:
 def settled(text: str) -> str:
     """What does not hang on which of several schedules of the same cost was found."""
     text = text.split("| planned for |")[0]
-    text = re.sub(r"^\| Fig\. 6:.*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^\| (Fig\. 6:|the same, planned for).*$", "", text, flags=re.MULTILINE)
     return re.sub(r"\b[GD]{7,}\b", "", text)
 
 

@@ -12,12 +12,23 @@ from onchip.planners.placement.ilp.rows import Model, Terms
 __all__ = ["Memory", "memory", "unit_of"]
 
 
+Pair = tuple[int, int, int]
+"""(index of an item, index of a later one, step)."""
+
+
 @dataclass(slots=True)
 class Memory:
-    """The base addresses L, in units of `unit` bytes."""
+    """The base addresses L, in units of `unit` bytes, and V, u and d.
+
+    `stays` is V of an item at a step; `above` and `below` are u and d of two items at a step, the first one
+    above or below the second.
+    """
 
     unit: int
     address: dict[Key, int] = field(default_factory=dict)
+    stays: dict[Key, int] = field(default_factory=dict)
+    above: dict[Pair, int] = field(default_factory=dict)
+    below: dict[Pair, int] = field(default_factory=dict)
 
 
 def unit_of(lifetimes: Lifetimes) -> int:
@@ -39,18 +50,21 @@ def memory(model: Model, lifetimes: Lifetimes, made: Actions, budget: int) -> Me
             result.address[i, t] = model.variable("L", 0, room - size[i])
     for i, j, steps in lifetimes.pairs():
         for t in steps:
-            _apart(model, made, result.address, (i, j), t, size)
+            _apart(model, made, result, (i, j, t), size)
     for (i, t), preserve in made.preserve.items():
-        _stays(model, made.resident(i, t - 1), preserve, result.address[i, t - 1], result.address[i, t])
+        result.stays[i, t] = stays = model.variable("V")
+        _stays(
+            model, made.resident(i, t - 1), preserve, result.address[i, t - 1], result.address[i, t], stays
+        )
     return result
 
 
-def _apart(
-    model: Model, made: Actions, at: dict[Key, int], pair: tuple[int, int], t: int, size: list[int]
-) -> None:
+def _apart(model: Model, made: Actions, result: Memory, pair: Pair, size: list[int]) -> None:
     """Add eq. 10: two items resident at step t do not overlap; u: the first is above, d: below."""
-    a, b = pair
+    a, b, t = pair
+    at = result.address
     above, below = model.variable("u"), model.variable("d")
+    result.above[pair], result.below[pair] = above, below
     both = [*made.resident(a, t), *made.resident(b, t)]
     model.at_most("10", [(above, 1), (below, 1)], 1)
     model.at_most("10", [*both, (above, -1), (below, -1)], 1)
@@ -58,9 +72,8 @@ def _apart(
     model.at_most("10", [(at[b, t], 1), (at[a, t], -1)], -size[b], when=above)
 
 
-def _stays(model: Model, before: Terms, preserve: int, was: int, is_: int) -> None:
-    """Add eq. 11: a preserved item keeps its address; V is the paper's variable for that."""
-    stays = model.variable("V")
+def _stays(model: Model, before: Terms, preserve: int, was: int, is_: int, stays: int) -> None:
+    """Add eq. 11: a preserved item keeps its address; V (`stays`) is the paper's variable for that."""
     model.at_most("11", [(was, 1), (is_, -1)], 0, when=stays)
     model.at_most("11", [(is_, 1), (was, -1)], 0, when=stays)
     model.at_most("11", [*before, (preserve, 1), (stays, -1)], 1)

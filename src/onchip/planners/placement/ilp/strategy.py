@@ -9,6 +9,7 @@ from onchip.base.errors import UsageError
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement.addressed import one_at_a_time, place_schedule
 from onchip.planners.placement.ilp.decode import legal, order_of, placed_schedule
+from onchip.planners.placement.ilp.encode import values_of
 from onchip.planners.placement.ilp.formulation import Formulation, least_peak, least_traffic
 from onchip.planners.placement.ilp.lifetimes import Lifetimes
 from onchip.planners.placement.ilp.reading import SENSIBLE, Reading
@@ -96,16 +97,19 @@ def minimum_traffic(
     *,
     solver: Solver = "cp-sat",
     limits: Limits = NO_LIMITS,
+    first: Answer | None = None,
 ) -> Solved:
     """Solve eq. 1-12 (16-17 when `problem.order` is given) for `budget` bytes, addresses included.
 
-    Raises `ValueError` for a budget below `problem.minimum_budget`, `UsageError` for a model too large.
+    `first` is a placed schedule for CP-SAT to begin with; what is proved does not hang on it. Raises
+    `ValueError` for a budget below `problem.minimum_budget`, `UsageError` for a model too large.
     """
     if budget < problem.minimum_budget:
         raise ValueError(f"budget {budget} is below the minimum {problem.minimum_budget}")
     _refuse_if_too_large(Lifetimes.of(problem))
     formulation = least_traffic(problem, budget, reading)
-    outcome = minimise(formulation.model, solver, limits)
+    begun = None if first is None else values_of(formulation, first)
+    outcome = minimise(formulation.model, solver, limits, begun)
     answer = value = None
     if outcome.values is not None:
         answer = placed_schedule(formulation, outcome.values)

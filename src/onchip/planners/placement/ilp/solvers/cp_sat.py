@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
@@ -21,8 +22,10 @@ WORKERS = 8
 POLL_SECONDS = 0.2
 
 
-def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcome:
-    """Minimise with CP-SAT; Ctrl-C ends its time."""
+def minimise(
+    model: Model, limits: Limits, workers: int | None = None, first: Sequence[int] | None = None
+) -> Outcome:
+    """Minimise with CP-SAT, from a first solution if there is one; Ctrl-C ends its time."""
     from ortools.sat.python import cp_model
 
     began = time.perf_counter()
@@ -38,6 +41,9 @@ def minimise(model: Model, limits: Limits, workers: int | None = None) -> Outcom
         if model.objective
         else 0
     )
+    if first is not None:
+        for variable, value in zip(x, first, strict=True):
+            cp.add_hint(variable, value)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers or min(WORKERS, os.cpu_count() or 1)
     solver.parameters.random_seed = limits.seed % (1 << 31)

@@ -1,0 +1,294 @@
+"""COSMA's ILP on its ten networks, beside the exact search: tables of two pages, placement-ilp and cosma.
+
+    python benchmarks/ilp_networks.py measure DATA.json [--only PATTERN] [--graph fused op]
+        [--tensors streamed resident] [--at MR MH MP] [--start plan nothing] [--seconds 20] [--workers 1]
+    python benchmarks/ilp_networks.py render DATA.json [--into docs/placement-ilp.md]
+        [--summary docs/cosma.md]
+
+`measure` solves each case twice: from nothing, and from the exact search's plan as a first solution, which
+leaves only the proof to the solver. `--seconds` is wall time for each; a case that is not proved in it is
+measured again when the limit is longer. Times are CPU seconds of building and solving, in one process. All
+cases take some hours at `--seconds 600`; what DATA.json holds of other cases stays. Exit code 1 if a proved
+optimum is not the exact search's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import platform
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean, median
+from typing import Any, Literal
+
+from page_marks import put_into
+
+import onchip
+from onchip.network import Network, OperatorSpec
+from onchip.planners.limits import Limits
+from onchip.planners.placement import Problem, minimum_peak
+from onchip.planners.placement.ilp import minimum_traffic
+from onchip.planners.placement.ilp import strategy as ilp_strategy
+from onchip.planners.placement.ilp.size import unpruned
+from onchip.planners.placement.ilp.solvers import cp_sat
+from onchip.planners.placement.strategy import Answer, Task, strategy
+
+TITLES = {
+    "resnet50": "ResNet-50",
+    "densenet121": "DenseNet",
+    "resnext50_32x4d": "ResNeXt",
+    "r2plus1d_18": "R2Plus1D",
+    "s3d": "S3D",
+    "fcn_resnet50": "FCN",
+    "lraspp_mobilenet_v3_large": "L-RASPP",
+    "deeplabv3_resnet50": "DeepLabV3",
+    "transformer": "Transformer",
+    "vit_b_16": "ViT",
+}
+GRAPHS = ("fused", "op", "attention")
+"""`attention`: the Transformer, fused, with every attention as one operator, as a PyTorch module has it."""
+TENSORS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
+BUDGETS = ("MR", "MH", "MP")
+STARTS = ("plan", "nothing")
+KEYS = ("network", "graph", "tensors", "at", "start")
+PAPER_DEEPLAB = {"MR": 6.96, "MH": 17.242, "MP": 0.12}
+"""Seconds of Gurobi on an M1 Pro for DeepLabV3 with parameters (V-B1)."""
+PAPER_MEAN = 0.296
+"""The mean of its seconds over the nine others, all budgets and both settings."""
+MOST_PAIRS = 2_000_000
+"""More than what `onchip plan` builds: no network is left out."""
+GRAPH_TITLES = {"attention": "attention whole"}
+Row = dict[str, Any]
+
+
+# -- measuring -------------------------------------------------------------------------------------------
+
+
+def cases(args: argparse.Namespace) -> Iterator[tuple[Row, Network, int]]:
+    """The keys of a case without its start, its network, and its budget in bytes."""
+    for name in fnmatch.filter(TITLES, args.only):
+        for graph in args.graph:
+            if graph == "attention" and name != "transformer":
+                continue
+            network = graph_of(name, graph)
+            for tensors in args.tensors:
+                seen = network if tensors == "streamed" else network.with_resident_weights()
+                problem = Problem.of(seen)
+                mr, mp = problem.minimum_budget, minimum_peak(problem).value
+                for at in args.at:
+                    budget = {"MR": mr, "MH": (mr + mp) // 2, "MP": mp}[at]
+                    yield {"network": name, "graph": graph, "tensors": tensors, "at": at}, seen, budget
+
+
+def graph_of(name: str, graph: str) -> Network:
+    """A network of the zoo as a graph of operators."""
+    if graph == "attention":
+        return attention_whole(onchip.load(f"zoo:{name}").network)
+    return onchip.load(f"zoo:{name}", granularity=graph).network
+
+
+def attention_whole(network: Network) -> Network:
+    """The network with the operators of each attention as one; what passes between them takes no room."""
+    parts: dict[str, list[int]] = {}
+    for i, op in enumerate(network.operators):
+        found = re.match(r"(.*_attn)\.", op.name)
+        parts.setdefault(found[1] if found else op.name, []).append(i)
+    tensors, specs = network.tensors, []
+    inner: set[int] = set()
+    for name, members in parts.items():
+        made = {t for i in members for t in network.write_ids[i]}
+        read = dict.fromkeys(t for i in members for t in network.read_ids[i] if t not in made)
+        others = {t for i in range(len(network.operators)) if i not in members for t in network.read_ids[i]}
+        handed = [t for t in sorted(made) if t in others or t in network.outputs]
+        inner |= made - set(handed)
+        weights = sum(network.operators[i].weight_bytes for i in members)
+        inputs, outputs = ([tensors[t].name for t in ids] for ids in (read, handed))
+        specs.append(OperatorSpec(name, "Any", inputs, outputs, weight_bytes=weights))
+    rows = [(t.name, t.bytes, t.kind) for i, t in enumerate(tensors) if i not in inner]
+    return Network.build(
+        f"{network.name}, attention whole", rows, specs, [tensors[t].name for t in network.outputs]
+    )
+
+
+def measured(case: Row, network: Network, budget: int, start: str, seconds: float) -> Row:
+    """One solve, beside the exact search's optimum."""
+    problem = Problem.of(network)
+    plan: Answer = strategy("exact")(Task(network, problem, budget, 1, Limits()))
+    began = time.process_time()
+    found = minimum_traffic(
+        problem, budget, limits=Limits(time_limit=seconds), first=plan if start == "plan" else None
+    )
+    spent = time.process_time() - began
+    whole = unpruned(found.lifetimes)
+    return {
+        **case,
+        "start": start,
+        "budget": budget,
+        "operators": len(network.operators),
+        "variables": found.model.variables,
+        "constraints": found.model.constraints,
+        "unpruned": [whole.variables, whole.constraints],
+        "value": found.value,
+        "bound": found.bound,
+        "exact": plan.traffic,
+        "seconds": spent,
+        "limit": seconds,
+    }
+
+
+def proved(row: Row) -> bool:
+    return row["value"] is not None and bool(row["value"] == row["bound"])
+
+
+def measure(args: argparse.Namespace, records: list[Row]) -> Iterator[list[Row]]:
+    """The records with one more each time."""
+    for case, network, budget in cases(args):
+        for start in args.start:
+            keys = {**case, "start": start}
+            known = [r for r in records if all(r[k] == keys[k] for k in KEYS)]
+            if known and (proved(known[0]) or known[0]["limit"] >= args.seconds):
+                continue
+            row = measured(case, network, budget, start, args.seconds)
+            records = [r for r in records if any(r[k] != keys[k] for k in KEYS)] + [row]
+            print(
+                f"{' '.join(str(keys[k]) for k in KEYS)}: {row['variables']:,} variables, "
+                f"{'proved' if proved(row) else 'not proved'}, {row['seconds']:.1f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+            yield records
+
+
+# -- tables ----------------------------------------------------------------------------------------------
+
+
+def by_case(records: list[Row]) -> Iterator[tuple[Row, dict[str, Row]]]:
+    """Each case in the order of the tables, with its row by start."""
+    for name in TITLES:
+        for graph in GRAPHS:
+            for tensors in TENSORS:
+                for at in BUDGETS:
+                    case = {"network": name, "graph": graph, "tensors": tensors, "at": at}
+                    rows = {r["start"]: r for r in records if all(r[k] == v for k, v in case.items())}
+                    if rows:
+                        yield case, rows
+
+
+def what(tensors: str) -> str:
+    return "activations" if tensors == "streamed" else "with parameters"
+
+
+def equal(records: list[Row]) -> Iterator[str]:
+    """A row for each case."""
+    yield (
+        "| network | graph | tensors | at | variables | constraints | unpruned | exact, bytes |"
+        " ILP from its plan, CPU s | ILP from nothing, CPU s | equal |"
+    )
+    yield "|---|---|---|---|--:|--:|--:|--:|--:|--:|---|"
+    for case, rows in by_case(records):
+        one = next(iter(rows.values()))
+        cells = [told(rows.get(start)) for start in STARTS]
+        ended = [r for r in rows.values() if proved(r)]
+        same = "" if not ended else "yes" if all(r["value"] == r["exact"] for r in ended) else "**NO**"
+        graph = GRAPH_TITLES.get(case["graph"], case["graph"])
+        sizes = f"{one['variables']:,} | {one['constraints']:,}"
+        whole = " / ".join(f"{n:,}" for n in one["unpruned"])
+        yield (
+            f"| {TITLES[case['network']]} | {graph} | {what(case['tensors'])} | {case['at']} | {sizes} |"
+            f" {whole} | {one['exact']:,} | {' | '.join(cells)} | {same} |"
+        )
+
+
+def told(row: Row | None) -> str:
+    """CPU seconds to the proof, or what there is without one."""
+    if row is None:
+        return ""
+    if proved(row):
+        return f"{row['seconds']:.1f}"
+    best = "none" if row["value"] is None else f"{row['value']:,}"
+    return f"no proof in {row['limit']:g} s: {best}, bound {row['bound']:,}"
+
+
+def summary(records: list[Row]) -> Iterator[str]:
+    """Proved cases and seconds, beside the paper's."""
+    yield (
+        "| CPU seconds of the ILP | the paper | "
+        + " | ".join(f"{graph}, from {start}" for graph in GRAPHS[:2] for start in ("the plan", "nothing"))
+        + " |"
+    )
+    yield "|---|--:|" + "--:|" * (2 * len(STARTS))
+    columns = [(g, s) for g in GRAPHS[:2] for s in STARTS]
+
+    def chosen(graph: str, start: str, **wanted: str) -> list[Row]:
+        return [
+            r
+            for r in records
+            if r["graph"] == graph and r["start"] == start and all(r[k] == v for k, v in wanted.items())
+        ]
+
+    cells: dict[str, list[str]] = {"all": [], "quick": [], "mean": [], "median": []}
+    for graph, start in columns:
+        rows = chosen(graph, start)
+        others = [r["seconds"] for r in rows if r["network"] != "deeplabv3_resnet50" and proved(r)]
+        cells["all"].append(f"{sum(map(proved, rows))} of {len(rows)}" if rows else "")
+        cells["quick"].append(str(sum(s < 1.0 for s in others)) if rows else "")
+        cells["mean"].append(f"{mean(others):.2f}" if others else "")
+        cells["median"].append(f"{median(others):.2f}" if others else "")
+    nine = "the nine but DeepLabV3"
+    yield "| cases proved | all of 60 | " + " | ".join(cells["all"]) + " |"
+    yield f"| {nine}: in under a second, of 54 | all | " + " | ".join(cells["quick"]) + " |"
+    yield f"| {nine}: mean, where proved | {PAPER_MEAN} | " + " | ".join(cells["mean"]) + " |"
+    yield f"| {nine}: median, where proved | | " + " | ".join(cells["median"]) + " |"
+    for at, theirs in PAPER_DEEPLAB.items():
+        of_deeplab = []
+        for graph, start in columns:
+            rows = chosen(graph, start, network="deeplabv3_resnet50", tensors="resident", at=at)
+            of_deeplab.append(told(rows[0]) if rows else "")
+        yield f"| DeepLabV3 with parameters at {at} | {theirs:g} | " + " | ".join(of_deeplab) + " |"
+
+
+# -- the command line ------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("action", choices=("measure", "render"))
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="of networks")
+    parser.add_argument("--graph", nargs="+", default=GRAPHS, choices=GRAPHS)
+    parser.add_argument("--tensors", nargs="+", default=TENSORS, choices=TENSORS)
+    parser.add_argument("--at", nargs="+", default=BUDGETS, choices=BUDGETS)
+    parser.add_argument("--start", nargs="+", default=STARTS, choices=STARTS)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--workers", type=int, default=1, help="threads of CP-SAT")
+    parser.add_argument("--into", type=Path, metavar="PAGE")
+    parser.add_argument("--summary", type=Path, metavar="PAGE")
+    args = parser.parse_args()
+    data = json.loads(args.data.read_text()) if args.data.exists() else {"records": []}
+    records: list[Row] = data["records"]
+    if args.action == "measure":
+        import ortools.sat.python.cp_model  # noqa: F401  so that no solve's time has its import in it
+
+        cp_sat.WORKERS = args.workers
+        ilp_strategy.MOST_PAIRS = MOST_PAIRS
+        machine = f"{platform.machine()}, {args.workers} thread; Python {platform.python_version()}"
+        for known in measure(args, records):
+            args.data.write_text(json.dumps({"machine": machine, "records": known}, indent=1) + "\n")
+            records = known
+    else:
+        for name, section, page in (("equal", equal, args.into), ("ilp", summary, args.summary)):
+            text = "\n".join(section(records))
+            if page is None:
+                print(text, end="\n\n")
+            else:
+                page.write_text(put_into(page.read_text("utf-8"), name, text), "utf-8")
+    sys.exit(any(proved(r) and r["value"] != r["exact"] for r in records))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""Section of docs/cosma.md that everybody reads: what the paper claims, what was measured here, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from cosma import FOUR, HUMAN, NAS, TITLES
+from cosma_data import PAPER_SECONDS, Row, chosen, percent, reductions
+
+__all__ = ["Claim", "claims", "compared", "rows"]
+
+ORDERS = ("given", "minpeak")
+RULES = ("belady", "greedy")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, its figure, ours, whether it holds here, and what decides that."""
+
+    text: str
+    paper: str
+    ours: str
+    holds: str
+    why: str = ""
+
+
+def claims(records: list[Row]) -> Iterator[str]:
+    """The table."""
+    yield "| claim | the paper | ours | holds | why |"
+    yield "|---|--:|---|---|---|"
+    for one in rows(records):
+        yield f"| {one.text} | {one.paper} | {one.ours} | {one.holds} | {one.why} |"
+
+
+def rows(records: list[Row]) -> Iterator[Claim]:
+    """The claims; the ten networks in both settings, the four found by search with activations only."""
+    both = [*chosen(records, HUMAN), *chosen(records, NAS, weights="streamed")]
+    nas = chosen(records, NAS, granularity="fused", weights="streamed")
+    yield from _on_average(records)
+    yield from _at_peak(both)
+    yield _fewer(both)
+    yield from _least_peak_order(both)
+    yield _belady(both)
+    yield from _nasnet(records)
+    yield from _found_by_search(nas)
+
+
+def yes(good: bool) -> str:
+    return "yes" if good else "no"
+
+
+# -- how much less traffic -------------------------------------------------------------------------------
+
+
+def _on_average(records: list[Row]) -> Iterator[Claim]:
+    where = "[what is an operator](#traffic-removed) moves ours to either side of it"
+    for at, words in (("MR", "at the tightest limit, MR"), (None, "over three budgets")):
+        shares = {g: _mean(records, HUMAN, g, at) for g in ("fused", "op")}
+        between = min(shares.values()) <= 0.84 <= max(shares.values())
+        yield Claim(
+            f"accesses fewer on average, ten networks, {words}",
+            "84 %",
+            ", ".join(f"{graph} {percent(share)}" for graph, share in shares.items()),
+            "between" if between else yes(False),
+            f"the sentence names both this and the other; {where}",
+        )
+    shares = {g: _mean(records, NAS, g, None) for g in ("fused", "op")}
+    yield Claim(
+        "the same, four networks found by search",
+        "85 %",
+        ", ".join(f"{graph} {percent(share)}" for graph, share in shares.items()),
+        yes(all(abs(share - 0.85) < 0.04 for share in shares.values())),
+    )
+
+
+def _mean(records: list[Row], names: Iterable[str], graph: str, at: str | None) -> float:
+    """The mean of the traffic removed, of activations."""
+    asked = chosen(records, names, granularity=graph, weights="streamed")
+    found = reductions(r for r in asked if at in (None, r["at"]))
+    return 0.0 if found is None else found[0]
+
+
+def _at_peak(both: list[Row]) -> Iterator[Claim]:
+    at_peak = [r for r in both if r["at"] == "MP"]
+    none = sum(r["rows"]["exact"]["traffic"] == 0 for r in at_peak)
+    yield Claim(
+        "no traffic at MP",
+        "always",
+        f"{none} of {len(at_peak)}",
+        yes(none == len(at_peak)),
+        "usual, not a theorem: least peak is not packability",
+    )
+    without = []
+    for name in HUMAN:
+        own = chosen(at_peak, [name])
+        idle = [r for r in own if all(r["rows"][s]["traffic"] == 0 for s in FOUR)]
+        if idle:
+            without.append(f"{TITLES[name]} ({len(idle)} of {len(own)})")
+    yield Claim(
+        "all other schemes have traffic at MP but for one network, by setting and graph",
+        "FCN",
+        f"but for {', '.join(without)}",
+        "in part",
+        "the paper does not say how the arena is used, and [that decides it](#the-arena-in-other-readings)",
+    )
+
+
+def _fewer(both: list[Row]) -> Claim:
+    pairs = [(r["rows"]["exact"]["traffic"], r["rows"][s]["traffic"]) for r in both for s in FOUR]
+    fewer = sum(ours < theirs for ours, theirs in pairs)
+    equal = sum(ours == theirs for ours, theirs in pairs)
+    idle = sum(ours == theirs == 0 for ours, theirs in pairs)
+    return Claim(
+        "fewer accesses than any other scheme",
+        "always",
+        f"fewer {fewer}, equal {equal} of {len(pairs)}",
+        yes(fewer + equal == len(pairs)),
+        f"of the equal ones {idle} have no traffic at all",
+    )
+
+
+# -- orders and rules ------------------------------------------------------------------------------------
+
+
+def compared(records: Iterable[Row], first: str, second: str) -> tuple[int, int, int]:
+    """In how many cases the first has less, as much, more traffic than the second."""
+    pairs = [(r["rows"][first]["traffic"], r["rows"][second]["traffic"]) for r in records]
+    return sum(a < b for a, b in pairs), sum(a == b for a, b in pairs), sum(a > b for a, b in pairs)
+
+
+def _summed(counts: list[tuple[int, int, int]]) -> tuple[int, int, int]:
+    less, equal, more = zip(*counts, strict=True)
+    return sum(less), sum(equal), sum(more)
+
+
+def _said(counts: tuple[int, int, int]) -> str:
+    less, equal, more = counts
+    return f"less {less}, equal {equal}, more {more} of {sum(counts)}"
+
+
+def _least_peak_order(both: list[Row]) -> Iterator[Claim]:
+    counts = _summed([compared(both, f"minpeak-{rule}", f"given-{rule}") for rule in RULES])
+    yield Claim(
+        "the order of least peak can have less traffic than the own one, same rule",
+        "can",
+        _said(counts),
+        yes(counts[0] > 0),
+    )
+    busy = [
+        (r["rows"]["exact"]["traffic"], r["rows"][f"minpeak-{rule}"]["traffic"])
+        for r in both
+        for rule in RULES
+        if r["rows"][f"minpeak-{rule}"]["traffic"]
+    ]
+    beaten = sum(ours < theirs for ours, theirs in busy)
+    yield Claim(
+        "order of least peak alone: more traffic than the optimum",
+        "significantly more",
+        f"more in {beaten} of {len(busy)} that have any",
+        yes(beaten >= 0.9 * len(busy)),
+        f"{percent(1 - sum(ours for ours, _ in busy) / sum(theirs for _, theirs in busy))} of its bytes are"
+        " not needed",
+    )
+
+
+def _belady(both: list[Row]) -> Claim:
+    counts = _summed([compared(both, f"{order}-belady", f"{order}-greedy") for order in ORDERS])
+    return Claim(
+        "Belady's rule is not optimal here: more traffic than the greedy one, same order and allocator",
+        "more",
+        _said(counts),
+        "in part" if counts[0] else yes(counts[2] > 0),
+        "sizes differ, so the furthest use need not be the cheapest; a greedy choice may cost more later",
+    )
+
+
+def _nasnet(records: list[Row]) -> Iterator[Claim]:
+    for r in chosen(records, ["nasnetalarge"], granularity="fused", weights="streamed"):
+        if r["at"] == "MP":
+            continue
+        more = [rule for rule in RULES if compared([r], f"minpeak-{rule}", f"given-{rule}")[2]]
+        yield Claim(
+            f"NASNet-A at {r['at']}: the order of least peak has more traffic than the own one",
+            "more",
+            f"more by {' and '.join(more) or 'neither rule'}",
+            yes(bool(more)),
+            "" if more else "[which order of least peak](#orders-of-least-peak) decides it",
+        )
+
+
+# -- networks found by search ----------------------------------------------------------------------------
+
+
+def _found_by_search(nas: list[Row]) -> Iterator[Claim]:
+    others = (*FOUR, "exact:given", "exact:minpeak")
+    least = sum(r["rows"]["dnc"]["traffic"] <= min(r["rows"][s]["traffic"] for s in others) for r in nas)
+    yield Claim(
+        "divide and conquer has the least of all that it is compared with",
+        "always",
+        f"{least} of {len(nas)}",
+        yes(least == len(nas)),
+    )
+    free = sum(r["rows"]["dnc"]["traffic"] == 0 for r in nas if r["at"] == "MP")
+    yield Claim("divide and conquer has no traffic at MP", "always", f"{free} of 4", yes(free == 4))
+    theirs = [s for seconds in PAPER_SECONDS["dnc"].values() for s in seconds]
+    ours = [r["rows"]["dnc"]["seconds"] for r in nas]
+    yield Claim(
+        "divide and conquer, seconds: mean, most",
+        f"one minute, 2 minutes (Table II: {sum(theirs) / len(theirs):.0f}, {max(theirs):.0f})",
+        f"{sum(ours) / len(ours):.1f}, {max(ours):.1f}",
+        "yes",
+        "break nodes by hand there, by rule here",
+    )
+    proved = sum(r["rows"]["exact"]["status"] == "optimal" for r in nas)
+    yield Claim(
+        "the optimum for these four",
+        "not in 24 hours",
+        f"{proved} of {len(nas)} proved, in {max(r['rows']['exact']['seconds'] for r in nas):.1f} s at most",
+        "no: better",
+        "a search of its own; [the ILP](placement-ilp.md#equal-to-the-exact-search) is too large here, too",
+    )
+    fixed = [r["rows"][k]["seconds"] for r in nas for k in ("exact:given", "exact:minpeak")]
+    yield Claim(
+        "order fixed, seconds",
+        "under 30, one 84.4",
+        f"{min(fixed):.2f} to {max(fixed):.2f}",
+        yes(max(fixed) < 30),
+    )

@@ -1,0 +1,174 @@
+"""Herald and H2H as they are rebuilt here: why they are not as slow as in the paper's Table 6, and how long
+their searches take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from time import process_time
+from typing import TypeVar
+
+from hax_conn_cases import XAVIER, ms, percent, profile_of, soc_of
+from hax_conn_setup import on_setup
+from hax_conn_timed import divided
+
+from onchip.machines.contention import NO_CONTENTION
+from onchip.multi_dnn.baselines import Baseline, Rows, _changes, _listed, h2h, herald
+from onchip.multi_dnn.dispatch import first_come
+from onchip.multi_dnn.dp import PairOptions, solve_pair
+from onchip.multi_dnn.objective import Objective
+from onchip.multi_dnn.profile import Profile
+from onchip.multi_dnn.published import experiments
+from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.workload import Job, Workload
+
+__all__ = ["RIVALS", "Rivalled", "long_pair", "rivalled", "rivals", "searched", "surprise"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rival's mapping, the paper's column of it, and whether it knows what a transition costs."""
+
+    column: str
+    rows: Callable[[Workload], Rows]
+    transitions: bool
+
+
+RIVALS = {"Herald": Rule("herald", herald, False), "H2H": Rule("h2h", h2h, True)}
+COLUMNS = ("paper", "expected", "its order enforced", "first come")
+Found = TypeVar("Found")
+ROUNDS = 3
+PIECES = (10, 50, 200, 985)
+"""Groups of the long network whose rivals' searches are timed."""
+
+
+@dataclass(frozen=True)
+class Rivalled:
+    """ms of a rival's schedule: as it expects them, in the order that it expects, and first come."""
+
+    expected: float
+    enforced: float
+    first_come: float
+
+
+@cache
+def rivalled(number: int, who: str, contention: str = "light") -> Rivalled:
+    """What a rival's mapping costs on the paper's set-up, with the order that it has in mind and without."""
+    rule = RIVALS[who]
+    workload = on_setup(number, contention).found.result.solution.timeline.workload
+    rows = [[row] for row in rule.rows(workload)]
+    blind = replace(workload, model=NO_CONTENTION)
+    if not rule.transitions:
+        jobs = tuple(replace(job, profile=without_transitions(job.profile)) for job in blind.jobs)
+        blind = replace(blind, jobs=jobs)
+    planned = first_come(blind, rows)
+    times = (
+        simulate(blind, planned),
+        simulate(workload, planned),
+        simulate(workload, first_come(workload, rows)),
+    )
+    return Rivalled(*map(Objective.LATENCY.cost_ms, times))
+
+
+def without_transitions(profile: Profile) -> Profile:
+    """The profile with transitions that cost nothing."""
+    nothing = (0.0,) * len(profile.units)
+    return replace(profile, groups=tuple(replace(g, out_ms=nothing, in_ms=nothing) for g in profile.groups))
+
+
+def surprise(baseline: Baseline) -> float:
+    """Time of a Herald- or H2H-like schedule over what its maker expects, less 1."""
+    workload: Workload = replace(baseline.timeline.workload, model=NO_CONTENTION)
+    if baseline.name == "Herald-like":  # it does not know transitions either
+        jobs = tuple(replace(job, profile=without_transitions(job.profile)) for job in workload.jobs)
+        workload = replace(workload, jobs=jobs)
+    return baseline.timeline.makespan_ms / simulate(workload, baseline.schedule).makespan_ms - 1
+
+
+def rivals() -> Iterator[str]:
+    """Their times under `light`, then how long they search."""
+    yield "| # | " + " | ".join(f"{who}: {what}" for who in RIVALS for what in COLUMNS) + " |"
+    yield "|--:|" + "--:|" * (len(RIVALS) * len(COLUMNS))
+    for row in experiments():
+        cells = []
+        for who, rule in RIVALS.items():
+            one = rivalled(row.number, who)
+            cells += [row.ms[rule.column], one.expected, one.enforced, one.first_come]
+        yield f"| {row.number} | " + " | ".join(map(ms, cells)) + " |"
+    yield "| slower than the GPU alone | " + " | ".join(_slower_than_gpu()) + " |"
+
+
+def _slower_than_gpu() -> Iterator[str]:
+    """In how many experiments each column is more than *GPU only*."""
+    for who, rule in RIVALS.items():
+        for at in range(len(COLUMNS)):
+            count = 0
+            for row in experiments():
+                one = rivalled(row.number, who)
+                times = (row.ms[rule.column], one.expected, one.enforced, one.first_come)
+                count += times[at] > row.ms["gpu_only"]
+            yield str(count)
+
+
+def searched() -> Iterator[str]:
+    """CPU ms of one search each, for a network in more and more pieces beside GoogleNet."""
+    yield (
+        "| groups | Herald-like | H2H-like | H2H-like, every change judged in Python |"
+        " exact search without its proof | H2H-like above the exact, % |"
+    )
+    yield "|--:|--:|--:|--:|--:|--:|"
+    for count in PIECES:
+        workload = long_pair(count)
+        listed, _ = _timed(lambda w=workload: herald(w))
+        changed, rows = _timed(lambda w=workload: h2h(w))
+        exact, found = _timed(lambda w=workload: solve_pair(w, options=PairOptions(prove=False)))
+        began = process_time()
+        h2h_in_python(workload)
+        slow = 1000 * (process_time() - began)
+        cost = simulate(workload, first_come(workload, [[row] for row in rows])).makespan_ms
+        yield (
+            f"| {count} + 10 | {listed:.1f} | {changed:.1f} | {slow:,.0f} | {exact:.1f} |"
+            f" {percent(cost / found.cost_ms - 1)} |"
+        )
+
+
+def h2h_in_python(workload: Workload) -> Rows:
+    """H2H-like without its limit on changes, each of them judged by the simulator in Python."""
+    blind = replace(workload, model=NO_CONTENTION)
+    rows = [list(row) for row in _listed(blind, lambda profile, g, u, v: profile.transition_ms(g, u, v))]
+
+    def makespan() -> float:
+        return simulate(blind, first_come(blind, [[row] for row in rows])).makespan_ms
+
+    least, again = makespan(), True
+    while again:
+        again = False
+        for j, g, u in _changes(blind, rows, 1):
+            before = rows[j][g]
+            if u == before or not blind.jobs[j].profile.groups[g].runs_on(u):
+                continue
+            rows[j][g] = u
+            value = makespan()
+            if value < least * (1 - 1e-9):
+                least, again = value, True
+            else:
+                rows[j][g] = before
+    return tuple(map(tuple, rows))
+
+
+def _timed(work: Callable[[], Found]) -> tuple[float, Found]:
+    """CPU ms of what is done, the least of a few, and what comes of it."""
+    times = []
+    for _ in range(ROUNDS):
+        began = process_time()
+        result = work()
+        times.append(1000 * (process_time() - began))
+    return min(times), result
+
+
+def long_pair(count: int) -> Workload:
+    long = divided(profile_of("inception_resnet_v2", XAVIER), count)
+    soc = soc_of(XAVIER)
+    jobs = (Job("inception_resnet_v2", long), Job("googlenet", profile_of("googlenet", XAVIER)))
+    return Workload(soc, jobs, soc.model("light"))

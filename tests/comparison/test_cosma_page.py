@@ -1,0 +1,161 @@
+"""docs/cosma.md and docs/placement-ilp.md have what their scripts print, as far as that comes soon, and the
+scripts count what they say."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
+
+import cosma_page  # noqa: E402
+import ilp_networks  # noqa: E402
+import ilp_size  # noqa: E402
+from cosma_arena import FITS, ORDERS, FirstFit, Reading, WorstFit, orders, readings, renumbered  # noqa: E402
+from cosma_claims import compared  # noqa: E402
+from page_marks import marks  # noqa: E402
+
+import onchip  # noqa: E402
+from onchip.comparison.baselines.replacement import belady, least_traffic  # noqa: E402
+from onchip.comparison.baselines.stepwise import stepwise  # noqa: E402
+from onchip.planners.placement import Problem, minimum_peak  # noqa: E402
+from strategies import network_of, random_tight_case  # noqa: E402
+
+COSMA = (ROOT / "docs" / "cosma.md").read_text("utf-8")
+ILP = (ROOT / "docs" / "placement-ilp.md").read_text("utf-8")
+
+
+def stands(page: str, name: str) -> str:
+    """What a page has for a section."""
+    begin, end = marks(name)
+    return page.split(begin)[1].split(end)[0].strip("\n")
+
+
+def rows(page: str, name: str) -> list[list[str]]:
+    """The cells of a section's table, its head first."""
+    lines = [line for line in stands(page, name).splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_page_has_every_section_once() -> None:
+    named = [*cosma_page.sections({"records": [], "machine": ""}), "ilp"]
+    assert sorted(re.findall(r"<!-- (\w+): begin -->", COSMA)) == sorted(named)
+    assert sorted(re.findall(r"<!-- (\w+): begin -->", ILP)) == ["equal", "growth", "size"]
+    assert all(stands(COSMA, name) for name in named)
+
+
+def test_the_sentences_hold_as_the_page_says() -> None:
+    held = {row[0]: (row[2], row[3]) for row in rows(COSMA, "claims")[1:]}
+    assert held["no traffic at MP"] == ("48 of 48", "yes")
+    assert held["fewer accesses than any other scheme"][1] == "yes"
+    belady_said = next(ours for text, (ours, _) in held.items() if text.startswith("Belady"))
+    less, equal, more, total = map(int, re.findall(r"\d+", belady_said))
+    assert less + equal + more == total == 288
+    assert more > less > 0
+    shares = next(ours for text, (ours, _) in held.items() if "limit, MR" in text)
+    assert [int(n) for n in re.findall(r"\d+", shares)] == [73, 88]
+
+
+def test_two_ways_are_compared_case_by_case() -> None:
+    records = [
+        {"rows": {"a": {"traffic": a}, "b": {"traffic": b}}} for a, b in ((1, 2), (2, 2), (3, 2), (4, 2))
+    ]
+    assert compared(records, "a", "b") == (1, 1, 2)
+
+
+# -- the arena and the orders ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_comparisons_own_reading_is_best_fit_and_largest_first(seed: int) -> None:
+    case = random_tight_case(Random(seed))
+    problem = Problem.of(case.network, case.alignment)
+    order = minimum_peak(problem).order
+    for rule in (belady, least_traffic):
+        own = stepwise(problem, order, case.budget, rule)
+        read = Reading(problem, order, case.budget, rule, FITS["best fit"], ORDERS["largest first"]).run()
+        assert (read.placed, read.traffic) == (own.placed, own.traffic)
+
+
+def test_first_fit_takes_the_lowest_gap_and_worst_fit_the_largest() -> None:
+    for kind, at in ((FirstFit, 0), (WorstFit, 6)):
+        arena = kind(20)
+        arena.hold(0, 3, 3)  # gaps: 3 bytes at 0, 8 at 6, 2 at 18
+        arena.hold(1, 14, 4)
+        assert arena.fit(2) == at
+        assert arena.copy().fit(2) == at
+        assert arena.fit(9) is None
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_operators_numbered_anew_have_the_same_peak(seed: int) -> None:
+    problem = Problem.of(random_tight_case(Random(seed)).network)
+    new = list(range(len(problem.inputs)))
+    Random(seed).shuffle(new)
+    other = minimum_peak(renumbered(problem, new))
+    assert other.value == minimum_peak(problem).value
+    again = minimum_peak(problem.in_order(tuple(new[v] for v in other.order)))
+    assert again.value == other.value
+
+
+@pytest.mark.slow
+def test_the_arena_and_the_orders_are_what_the_script_prints() -> None:
+    assert stands(COSMA, "arena") == "\n".join(readings())
+    assert stands(COSMA, "orders") == "\n".join(orders())
+
+
+# -- the size of the program -----------------------------------------------------------------------------
+
+
+def test_models_encoding_of_a_chain_by_hand() -> None:
+    """x -> a -> b: a and x meet, a and b meet; C for each, P for x and a; two addresses more than pairs."""
+    problem = Problem.of(network_of({"x": 1, "a": 1, "b": 1}, ["x -> a", "a -> b"], "b"))
+    variables, constraints = ilp_size.modelled(problem)
+    assert variables == 3 + 1 + 1 + 3 + 2 * 2  # C; P of a; the peak; L; u and d of two pairs
+    created, kept, one_a_step, reads, bounds = 3, 1, 2, 2, 3
+    pairs = 2 * (1 + 2) + 2
+    assert constraints == created + kept + one_a_step + reads + bounds + pairs
+
+
+def test_spills_and_time_make_the_program_about_three_times_as_large() -> None:
+    problem = Problem.of(ilp_size.Transformer(False, True, True).network())
+    here, there = ilp_size.cosma(problem), ilp_size.modelled(problem)
+    assert f"| {here[0]:,} | {here[1]:,} | {there[0]:,} | {there[1]:,} |" in stands(ILP, "size")
+    assert 2.5 < here[0] / there[0] < 3.5
+    assert 2.5 < here[1] / there[1] < 3.5
+    for ours, theirs in zip((*here, *there), (7_500, 15_000, 2_000, 5_000), strict=True):
+        assert abs(ours / theirs - 1) < 0.2
+
+
+def test_attention_as_one_operator_keeps_what_goes_in_and_out() -> None:
+    network = onchip.load("zoo:transformer").network
+    whole = ilp_networks.attention_whole(network)
+    attentions = [op for op in whole.operators if op.name.endswith("_attn")]
+    assert len(attentions) == 18
+    assert all(len(op.outputs) == 1 for op in attentions)
+    assert sum(op.weight_bytes for op in whole.operators) == sum(op.weight_bytes for op in network.operators)
+    kept = {t.name: t.bytes for t in whole.tensors}
+    assert kept.items() <= {t.name: t.bytes for t in network.tensors}.items()
+    assert [whole.tensors[t].name for t in whole.outputs] == [
+        network.tensors[t].name for t in network.outputs
+    ]
+
+
+def test_cells_of_the_ilp_say_what_was_proved() -> None:
+    proved = {"value": 6, "bound": 6, "exact": 6, "seconds": 1.26, "limit": 20.0}
+    assert ilp_networks.told(proved) == "1.3"
+    assert ilp_networks.told({**proved, "bound": 4}) == "no proof in 20 s: 6, bound 4"
+    assert ilp_networks.told({**proved, "value": None, "bound": 0}) == "no proof in 20 s: none, bound 0"
+    assert "**NO**" not in stands(ILP, "equal")
+
+
+def test_an_exponent_is_a_slope_of_logarithms() -> None:
+    assert ilp_size.exponent([1, 2, 4], [5, 40, 320]) == "3.00"
+    slopes = [row[-1] for row in rows(ILP, "growth") if "to the power of" in row[0]]
+    assert len(slopes) == 2
+    assert all(0.9 < float(slope) < 1.1 for slope in slopes)
