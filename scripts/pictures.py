@@ -40,6 +40,7 @@ PICTURES = {
     "module-regions.png": "inception --figure regions --module Mixed_5d",
     "module-required.png": "inception --figure required",
     "cosma-human.svg": "make bench",
+    **{f"vmcu-fig{n}.svg": "make bench" for n in range(7, 13)},
     "cosma-nas.svg": "make bench",
     "optimus-accuracy.svg": "make bench",
     "optimus-arrays.svg": "make bench",

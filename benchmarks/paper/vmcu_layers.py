@@ -1,35 +1,32 @@
-"""Single layers: the offset problem's formulas, where the paper is wrong on them, and Fig. 7."""
+"""Single layers: the offset problem's formulas, and where the paper is wrong on them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from vmcu_networks import pointwise
+from vmcu_networks import PRINTED, pointwise
 
-from onchip.microcontroller.compare.segments import best_order
 from onchip.papers.vmcu.affine import Access, Domain, LoopNest, Operand, least_distance, printed_distance
 from onchip.papers.vmcu.circular import circular_pool
 from onchip.papers.vmcu.nests import matrix_product
 
-__all__ = ["errata", "fig_7", "formulas"]
-
-F411RE = 128 * 1024
-
-NAMED = ((80, 16, 16), (48, 8, 16), (24, 32, 32), (20, 16, 48), (20, 48, 16))
-"""Pointwise layers that are known by name: rows and columns, channels in and out."""
-
-OTHERS = ((56, 32, 32), (44, 16, 80), (44, 80, 16), (11, 240, 48))
-"""Four more, from MobileNet and MCUNet."""
+__all__ = ["errata", "formulas", "products"]
 
 PRODUCTS = ((2, 2, 3), (1, 10, 10), (6400, 16, 16), (400, 48, 16), (400, 16, 48))
 """M, N, K."""
 
 
+def products() -> Iterator[tuple[int, int, int, int]]:
+    """Yield M, N, K and the least distance of the matrix products, solved from their loop nests."""
+    for m, n, k in PRODUCTS:
+        yield m, n, k, least_distance(matrix_product(m, n, k))
+
+
 def formulas() -> Iterator[str]:
     yield "| M, N, K | least distance | footprint | max(MN, MK) + min(N, K) - 1 | the step before it |"
     yield "|---|--:|--:|--:|--:|"
-    for m, n, k in PRODUCTS:
-        apart = least_distance(matrix_product(m, n, k))
+    for m, n, k, apart in products():
         formula = max(m * n, m * k) + min(n, k) - 1
         step = max(m * n, m * k) + apart
         wrong = "" if step == formula else " (wrong)"
@@ -74,20 +71,16 @@ def errata() -> Iterator[str]:
         f"block, at 40 x 40 ({40 * 40 * 8 + 40 * 40 * 48:,} bytes for its A + B), which Table 2 "
         "leaves out with the stem and every other block of stride 2."
     )
-
-
-def fig_7() -> Iterator[str]:
+    b16 = next(block for block in PRINTED["made:mcunet_320kb"] if block.name == "B16")
+    window, side = b16.kernel, b16.size
     yield (
-        "| rows x columns, channels | in + out | by the paper's segment | saved | by bytes | saved | "
-        "in 128 KB: whole, overlapped |"
+        "- **The block that was left out** (section 7.3). The text leaves out the last block of "
+        f"MCUNet-320KB-ImageNet because its window, {window} x {window}, is larger than its map, "
+        f"{side} x {side}. So is that of B16, which Table 2 has."
     )
-    yield "|---|--:|--:|--:|--:|--:|---|"
-    for size, channels, outputs in NAMED + OTHERS:
-        network = pointwise(size, channels, outputs)
-        whole = best_order(network).ram_bytes
-        segments, bytes_ = (circular_pool(network, segment).bytes for segment in ("paper", "byte"))
-        fits = ", ".join("yes" if n <= F411RE else "no" for n in (whole, bytes_))
-        yield (
-            f"| {size} x {size}, {channels} > {outputs} | {whole:,} "
-            f"| {segments:,} | {1 - segments / whole:.1%} | {bytes_:,} | {1 - bytes_ / whole:.1%} | {fits} |"
-        )
+    orders = [math.log10(gigabytes * (1 << 30) / (128 << 10)) for gigabytes in (40, 8)]
+    yield (
+        "- **How much smaller** (section 1). By the memories of Table 1, 128 KB are "
+        f"{orders[0]:.1f} orders of magnitude below an A100, where the text has 4-5, and {orders[1]:.1f} "
+        "below a Kirin 990, where it has 2-3."
+    )

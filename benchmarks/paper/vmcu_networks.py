@@ -15,7 +15,17 @@ from onchip.microcontroller.made import made_model
 from onchip.microcontroller.network import network_of
 from onchip.network import Geometry, Network, Operator, OperatorSpec
 
-__all__ = ["PRINTED", "Block", "blocks_of", "largest", "layers_of_blocks", "network", "pointwise", "scaled"]
+__all__ = [
+    "PRINTED",
+    "Block",
+    "blocks_of",
+    "depthwise",
+    "largest",
+    "layers_of_blocks",
+    "network",
+    "pointwise",
+    "scaled",
+]
 
 MADE = ("made:mcunet_vww", "made:mcunet_320kb", "made:vww_96", "made:resnet8", "made:kws", "made:ad01")
 
@@ -70,11 +80,19 @@ def _window(kind: str, read: tuple[int, ...], channels: int, kernel: int, stride
 
 def pointwise(size: int, channels: int, outputs: int) -> Network:
     """A pointwise convolution alone."""
-    g = _window("conv", (1, size, size, channels), outputs, 1, 1)
+    return _alone(_window("conv", (1, size, size, channels), outputs, 1, 1))
+
+
+def depthwise(size: int, channels: int, kernel: int) -> Network:
+    """A depthwise convolution of stride 1 alone."""
+    return _alone(_window("depthwise", (1, size, size, channels), channels, kernel, 1))
+
+
+def _alone(g: Geometry) -> Network:
     return Network.build(
-        "pointwise",
+        g.kind,
         [("A", prod(g.input), "input"), ("B", prod(g.output), "activation")],
-        [OperatorSpec("layer", "conv", ["A"], ["B"], geometry=g)],
+        [OperatorSpec("layer", g.kind, ["A"], ["B"], geometry=g)],
         ["B"],
     )
 

@@ -80,26 +80,6 @@ def test_cosma_shares_beside_the_papers() -> None:
         assert ours == [mean.split(" %")[0] for mean in means], (networks, tensors)
 
 
-def test_vmcu_table_3() -> None:
-    text = paper("vmcu", "Table 3:", "The evaluation results")
-    blocks = [row for row in rows("vmcu.md", "Fig. 8, Table 3") if re.fullmatch(r"S\d", row[0])]
-    assert len(blocks) == 8
-    for row in blocks:
-        took, _, theirs = re.findall(rf"^{row[0]} (.*)$", text, re.M)[0].split()
-        hold(row[4:6], [took, theirs], row[0])
-
-
-def test_vmcu_table_2() -> None:
-    text = paper("vmcu", "Table 2:", "Table 3:")
-    blocks = [row for row in rows("vmcu.md", "Where the paper errs") if re.fullmatch(r"[SB]\d+", row[0])]
-    assert len(blocks) == 5
-    for row in blocks:
-        side, *channels, window, strides = re.findall(rf"^{row[0]} (.*)$", text, re.M)[0].split()
-        assert row[1] == (
-            f"{side} x {side}, channels {', '.join(channels)}, {window} x {window}, strides {strides}"
-        )
-
-
 def test_simple_method_table_1() -> None:
     text = paper("simple-method", "inception-a1", "Table 1:")
     modules = [row for row in rows("simple-method.md", "Table 1") if row[-1] == "yes"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from onchip.microcontroller.compare.lives import Baseline, Lives
 from onchip.microcontroller.compare.overlapped import one_layer_bytes
@@ -45,12 +46,15 @@ def window_fused(lives: Lives) -> Baseline:
     return Baseline("window", ram, lives.macs + more)
 
 
-def bottlenecks(lives: Lives) -> Iterator[Bottleneck]:
-    """Yield every block that the paper's kernel takes: as there, none with a window larger than its map."""
+def bottlenecks(lives: Lives, *, larger: bool = False) -> Iterator[Bottleneck]:
+    """Yield every block that the paper's kernel takes: as there, none with a window larger than its map.
+
+    With `larger` those, too, with a segment for each pixel of the map that a window can hold.
+    """
     net = lives.net
     at = 0
     while at + 3 <= len(net.layers):
-        end = _block_end(lives, at)
+        end = _block_end(lives, at, larger)
         if end is None:
             at += 1
             continue
@@ -63,7 +67,7 @@ def _kind(net: Layers, layer: Layer) -> str:
     return geometry.kind if geometry is not None else ""
 
 
-def _block_end(lives: Lives, at: int) -> int | None:
+def _block_end(lives: Lives, at: int, larger: bool) -> int | None:
     net = lives.net
     expand, across, project = net.layers[at : at + 3]
     kinds = [_kind(net, layer) for layer in (expand, across, project)]
@@ -73,7 +77,7 @@ def _block_end(lives: Lives, at: int) -> int | None:
     if lives.readers(expand.makes) != [at + 1] or lives.readers(across.makes) != [at + 2]:
         return None
     flat = all(w.span == 1 and w.stride == 1 for w in (*project.rows, *project.columns))
-    if not flat or any(w.span > w.size for w in (*across.rows, *across.columns)):
+    if not flat or (not larger and any(w.span > w.size for w in (*across.rows, *across.columns))):
         return None
     if at + 3 < len(net.layers):
         add = net.layers[at + 3]
@@ -86,7 +90,7 @@ def _fused(lives: Lives, first: int, end: int) -> Bottleneck:
     net = lives.net
     expand, across, project = net.layers[first : first + 3]
     source, made = expand.reads[0], net.layers[end - 1].makes
-    window = across.rows[0].span * across.columns[0].span
+    window = prod(min(w.span, w.size) for w in (across.rows[0], across.columns[0]))
     workspace = (window + 1) * net.maps[expand.makes].pixel + net.maps[project.makes].pixel
     workspace += max(layer.workspace for layer in net.layers[first:end])
     given, out = net.maps[source].bytes, net.maps[made].bytes

@@ -68,6 +68,8 @@ class ConvShape:
     out_step: int = 0
     """Bytes from an output pixel of a line to the next; 0: as many as channels."""
     pixels: int = 3
+    unroll: int = 2
+    """Words of a run in one turn of its loop."""
     reverse: bool = False
     """Lines run from their end to their start, chunks of channels from the last to the first."""
     scale: Scale = PLAIN
@@ -360,7 +362,7 @@ class _Conv:
             x = k.RegAlloc("x", run(line))
             whole = shape.run // WORD if shape.run >= WORD else 1
             if whole:
-                for _ in k.loop(0, whole, name="word", unroll=2):
+                for _ in k.loop(0, whole, name="word", unroll=shape.unroll):
                     self.word(sums, x, 0, apart, w)
                     k.set(x, x + WORD)
             if shape.run > WORD and shape.run % WORD:
