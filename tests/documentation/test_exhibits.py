@@ -1,4 +1,4 @@
-"""The index of the papers' exhibits says what is there: pages, headings, tests, scripts, and every section."""
+"""The index of the papers' exhibits names pages, headings, tests and scripts that are there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path += [str(ROOT / "benchmarks" / "paper"), str(ROOT / "benchmarks")]
+sys.path.append(str(ROOT / "benchmarks" / "paper"))
+sys.path.append(str(ROOT / "benchmarks"))
 
 from exhibits import PAPERS
 from exhibits_page import index, wrong
