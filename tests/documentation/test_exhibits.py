@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks" / "paper"))
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path += [str(Path(__file__).parents[2] / "benchmarks" / part) for part in ("paper", "")]
 
 from exhibits import PAPERS
-from exhibits_page import index, wrong
+from exhibits_page import ROOT, index, wrong
 
 
 def test_every_record_names_what_is_there_and_no_section_is_without_one() -> None:
