@@ -10,12 +10,22 @@ import pytest
 from shaped_plans import shaped_blocks_plan, shaped_tiled_plan
 from test_boxes import plan_of, random_boxes
 
-from onchip.check import check
-from onchip.check.as_nests import DIFFERENCES, REASONS, AsNests, Compared, in_nests, plan_as_nests
+from onchip.check import certify, check
+from onchip.check.as_nests import (
+    DIFFERENCES,
+    REASONS,
+    AsNests,
+    Compared,
+    Taken,
+    costless_nests,
+    in_nests,
+    plan_as_nests,
+    taken,
+)
 from onchip.check.as_nests.cutting import exactly, up_to
 from onchip.check.as_nests.unsaid import NoNest
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Boxes, Leaf, Loop, Nest, Plan
+from onchip.plans import Boxes, Leaf, Loop, Nest, Plan, Scratch, Tiling
 from oracles.boxes import random_operator, turned
 from sliced_plan import sliced_plan
 
@@ -31,6 +41,12 @@ def boxes_plan(random: Random) -> Plan:
     network = random_operator(random)
     boxes, alignment = random_boxes(random, network), random.choice((1, 1, 4))
     return plan_of(network, boxes, turned(network, boxes), alignment)
+
+
+def at_no_cost(plan: Plan) -> Taken:
+    """A plan's program with the nests that have room where their groups are."""
+    found = costless_nests(plan)
+    return taken(plan, found, found.around)
 
 
 def judged(plan: Plan) -> Compared:
@@ -167,6 +183,38 @@ def test_a_bias_of_what_sums_over_slices_is_there_whole() -> None:
     assert group.reasons == ("constants",)
     assert (tight.fits, tight.peak_bytes) == ("no", 21)
     assert sliced(21).fits == "in place"
+
+
+@pytest.mark.parametrize("at", [0, 4])
+def test_a_group_becomes_a_nest_where_that_has_room(at: int) -> None:
+    """The nest of 21 bytes takes the place of 17, whichever of the 21 these are."""
+    tight = at_no_cost(sliced_plan(20))
+    assert [type(group.tiling) for group in tight.groups] == [Tiling]
+    plan = sliced_plan(21)
+    raised = tuple(replace(step, address=at) if isinstance(step, Scratch) else step for step in plan.program)
+    made = at_no_cost(replace(plan, program=raised, kept={}))
+    [group] = made.groups
+    assert isinstance(group.tiling, Nest)
+    assert [step.address for step in made.program if isinstance(step, Scratch)] == [0]
+    assert made.saved_bytes == 0
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.thorough)])
+def test_nests_in_the_place_of_groups_in_tiles_move_no_more(count: int) -> None:
+    became = 0
+    for seed in range(count):
+        for drawn in (shaped_tiled_plan, shaped_blocks_plan, boxes_plan):
+            plan = drawn(Random(seed))
+            taken = at_no_cost(plan)
+            made = certify(
+                plan.network, plan.chip, plan.budget, taken.program,
+                status="feasible", lower_bound_bytes=0, seconds=0, groups=taken.groups,
+            )  # fmt: skip
+            assert made.result.dram_bytes == plan.result.dram_bytes - taken.saved_bytes
+            assert taken.saved_bytes >= 0
+            assert made.result.extent_bytes <= plan.budget
+            became += sum(isinstance(group.tiling, Nest) for group in taken.groups)
+    assert became > count
 
 
 @pytest.mark.parametrize("count", [4, pytest.param(100, marks=pytest.mark.thorough)])
