@@ -174,23 +174,46 @@ def sliced(budget: int) -> AsNests:
     return found
 
 
-def test_a_bias_of_what_sums_over_slices_is_there_whole() -> None:
-    """The biases of both channels of y, not of one: 4 bytes more."""
-    tight = sliced(17)
+def test_a_bias_of_what_sums_over_slices_comes_once_a_sum() -> None:
+    """Four bytes of bias beside a weight, of one channel of y at a time, though every slice of x passes."""
+    plan = sliced_plan(18)
+    op = replace(plan.network.operators[0], weight_bytes=24)
+    network = replace(plan.network, operators=(op,))
+    group = replace(plan.groups[0], scratch_bytes=17)
+    made = certify(
+        network,
+        plan.chip,
+        17,
+        plan.program,
+        status="feasible",
+        lower_bound_bytes=0,
+        seconds=0,
+        groups=[group],
+    )
+    found = plan_as_nests(made)
+    assert found is not None
+    [one] = found.groups
+    assert (one.scratch_bytes, one.dram_bytes) == (one.nest_scratch_bytes, one.nest_dram_bytes)
+    assert one.dram_bytes == 128 + 32 + 4 * 24
+
+
+def test_weights_of_which_nothing_says_the_sides_are_there_whole() -> None:
+    """The 9 bytes that belong to no channel, not 5 of them."""
+    tight = sliced(18)
     [group] = tight.groups
-    assert (group.scratch_bytes, group.nest_scratch_bytes) == (17, 21)
-    assert group.dram_bytes == group.nest_dram_bytes == 128 + 32 + 4 * 24
+    assert (group.scratch_bytes, group.nest_scratch_bytes) == (18, 22)
+    assert group.dram_bytes == group.nest_dram_bytes == 128 + 32 + 4 * 25
     assert group.reasons == ("constants",)
-    assert (tight.fits, tight.peak_bytes) == ("no", 21)
-    assert sliced(21).fits == "in place"
+    assert (tight.fits, tight.peak_bytes) == ("no", 22)
+    assert sliced(22).fits == "in place"
 
 
 @pytest.mark.parametrize("at", [0, 4])
 def test_a_group_becomes_a_nest_where_that_has_room(at: int) -> None:
-    """The nest of 21 bytes takes the place of 17, whichever of the 21 these are."""
-    tight = at_no_cost(sliced_plan(20))
+    """The nest of 22 bytes takes the place of 18, whichever of the 22 these are."""
+    tight = at_no_cost(sliced_plan(21))
     assert [type(group.tiling) for group in tight.groups] == [Tiling]
-    plan = sliced_plan(21)
+    plan = sliced_plan(22)
     raised = tuple(replace(step, address=at) if isinstance(step, Scratch) else step for step in plan.program)
     made = at_no_cost(replace(plan, program=raised, kept={}))
     [group] = made.groups

@@ -20,7 +20,7 @@ DIFFERENCES: dict[str, str] = {
     "rows": "rows that nobody reads are made where no loop goes over bands",
     "shift": "a concat takes channels of an operand in other turns than its other readers",
     "apart": "uses that need other parts of a tensor from outside have buffers of their own",
-    "constants": "a bias, or weights of which nothing says the sides, are there whole; each is rounded up",
+    "constants": "weights of which nothing says the sides are there whole; each constant is rounded up",
     "sums": "sums that are not complete, or what they carry, take room",
     "addresses": "places in the scratch need more than what lives at once",
     "stored-again": "rows that leave are stored as often as they are made",

@@ -29,6 +29,7 @@ from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
 from onchip.run.tiled.nests.whole_operands import finish_whole, lies_under, whole_lives
 from onchip.run.tiled.passes import IllegalTiling
+from onchip.run.tiled.poison import poison_of
 
 if TYPE_CHECKING:
     from onchip.run.onnx_engine import OnnxEngine
@@ -379,13 +380,25 @@ class NestRun:
             life = Life(state, buffer.name, region, data, states, held, claim, turning)
             if home.wide:
                 life.accumulators = Accumulators(state.arena.bytes[start:end], self.slot(b), shape, None)
-            if not inside and turning is None:
+            late = self.sums_before(home)
+            if late and any(self.spans[o][axis][1] < size for o, axis, size in late):
+                data[...] = poison_of((), kind)  # nobody reads it before the sums are complete
+            elif late:
+                sums = [axis for _, axis, _ in late]
+                self.dram.fetch(b, region, data, self.abreast.turns_of(home, apart=True, sums=sums))
+            elif not inside and turning is None:
                 self.dram.fetch(b, region, data, times)
             elif b in self.leaving and any(self.spans[o][axis][0] for o, axis in home.sums):
                 self.dram.back(b, life)
             self.lives[home, b] = life
             lives.append(life)
         self._join(lives)
+
+    def sums_before(self, home: Home) -> list[tuple[int, int, int]]:
+        """Return the sums that are complete before a late constant is read: operator, axis, its size."""
+        (o, i), *_ = home.uses
+        cut = self.axes.operators[o]
+        return [(o, axis, cut.axes[axis]) for axis in cut.sums] if cut.uses[i].late else []
 
     def slot(self, b: int) -> int:
         """Return the bytes in the arena of a sum of a buffer that is not complete."""
