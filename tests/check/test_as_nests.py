@@ -32,7 +32,7 @@ from sliced_plan import sliced_plan
 MORE_SCRATCH = {
     "held", "at-once", "rows", "shift", "apart", "constants", "sums", "addresses", "padding"
 }  # fmt: skip
-MORE_BYTES = {"stored-again", "apart", "padding", "shift", "slices"}
+MORE_BYTES = {"apart", "padding", "shift", "slices"}
 LESS_BYTES = {"unread", "once", "held"}
 
 

@@ -613,15 +613,18 @@ class Machine:
 
     def store(self, box: Box, new: range, side: int) -> None:
         """Store what a ring holds that is new in this turn."""
+        there = self.dram.setdefault(box.buffer, {})
         made = {i: e for i, e in box.elements.items() if e.buffer == box.buffer and i[side] in new}
-        self.dram.setdefault(box.buffer, {}).update(made)
+        made = {i: e for i, e in made.items() if not (box.redone and i in there)}
+        there.update(made)
         self.cross(box.buffer, len(made))
 
     def give_back(self, box: Box) -> None:
         if box.buffer in self.out:
+            there = self.dram.setdefault(box.buffer, {})
             made = {i: e for i, e in box.elements.items() if e.buffer == box.buffer}
-            self.dram.setdefault(box.buffer, {}).update(made)
-            self.send(box, made)
+            self.send(box, {i: e for i, e in made.items() if not (box.redone and i in there)})
+            there.update(made)
             self.sums[box.buffer].now -= made.keys()
             self.settle(box.buffer)
         box.taken = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,9 +222,7 @@ class NestRun:
                 weights += self.dram.crossed[b]
             elif b not in self.whole and b not in self.inner:
                 crossed[buffer.tensor] = crossed.get(buffer.tensor, 0) + self.dram.crossed[b]
-        return Executed(
-            self.group.subgroups, crossed, weights, self.made, self.again + self.dram.again, written
-        )
+        return Executed(self.group.subgroups, crossed, weights, self.made, self.again, written)
 
     def level(self, level: Level) -> None:
         """Run the items of a level, and begin and end the homes among them."""
@@ -468,7 +467,11 @@ class NestRun:
         for b in home.buffers:
             if b in self.leaving:
                 sizes = self.axes.buffers[b].sides
-                self.dram.send(b, self.lives[home, b], home.moved(sizes), again=home.redone)
+                new, here = home.moved(sizes), home.region(sizes)
+                self.dram.send(b, self.lives[home, b], new)
+                if home.redone:  # the rest was stored before
+                    made, stored = (prod(high - low for low, high in box) for box in (here, new))
+                    self.again += made - stored
 
     def give_back(self, home: Home) -> None:
         """Give a home's bytes back."""
