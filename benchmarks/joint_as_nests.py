@@ -6,7 +6,8 @@
 Each network of the zoo is planned without nests (`--no-nests`), and that plan's groups are told as nests, by
 the checker: `in tiles` are the DRAM bytes of the plan (MB of 10^6 bytes), `as nests` those of the same plan
 then, `taken` the most bytes on chip at once then. With `--with-nests` the last column has those of the plan
-that joint planning finds with nests, proved by the checker. The last tables count the groups. Exit code 1
+that joint planning finds with nests, proved by the checker, and a table tells which of their groups stay
+in bands, blocks and boxes. The last tables count the groups. Exit code 1
 where a plan with nests moves more than one without, or a plan without them is no legal plan as nests.
 """
 
@@ -29,7 +30,10 @@ from onchip.network import Network
 from onchip.planners.joint import JointOptions
 from onchip.planners.joint.planning import solve
 from onchip.planners.placement import PlacementOptions
-from onchip.plans import Plan
+from onchip.plans import Nest, Plan
+
+LESS = ("lives", "unread", "once")
+"""Reasons to take less."""
 
 CHIPS = ("optimus-1", "optimus-6", "exynos-npu", "eyeriss", "shidiannao")
 
@@ -83,6 +87,26 @@ def counted(groups: list[Compared]) -> None:
             print(f"| {name} | {reasons[name]:,} | {text} |")
 
 
+def written(plans: list[Plan]) -> None:
+    """Print how the groups of plans with nests are written, and why some stay in tiles."""
+    forms, reasons = Counter[str](), Counter[str]()
+    for plan in plans:
+        forms.update(type(group.tiling).__name__ for group in plan.groups)
+        told = plan_as_nests(plan)
+        for g in () if told is None else told.groups:
+            if g.nest_scratch_bytes is not None and g.nest_scratch_bytes > g.scratch_bytes:
+                reasons["more scratch: " + ", ".join(n for n in g.reasons if n not in LESS)] += 1
+            else:
+                reasons["more bytes: " + ", ".join(n for n in g.reasons if n not in LESS)] += 1
+    stay = sum(n for form, n in forms.items() if form != "Nest")
+    left = sum(any(not isinstance(g.tiling, Nest) for g in plan.groups) for plan in plans)
+    print(f"\n{len(plans)} plans: {forms['Nest']:,} groups in nests, {stay:,} of {left} plans in tiles")
+    print("\n| stays in tiles, as its nest takes | groups |")
+    print("|---|--:|")
+    for reason, count in reasons.most_common():
+        print(f"| {reason} | {count:,} |")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--chips", nargs="+", default=CHIPS)
@@ -95,6 +119,7 @@ def main() -> int:
     print(f"| network | chip | in tiles | as nests | taken | budget | fits |{last[0]}")
     print(f"|---|---|--:|--:|--:|--:|---|{last[1]}")
     bad, groups, fits = 0, list[Compared](), Counter[str]()
+    with_nests: list[Plan] = []
     for at in args.chips:
         chip = load_chip(at)
         for name in fnmatch.filter(zoo.names(), args.only):
@@ -104,6 +129,7 @@ def main() -> int:
                 continue
             found = plan_as_nests(plan)
             beside = planned(network, chip, args.time_limit, nests=True) if args.with_nests else None
+            with_nests += [] if beside is None else [beside]
             groups += [] if found is None else found.groups
             fits["no tiles" if found is None else found.fits] += 1
             bad += beside is not None and beside.result.dram_bytes > plan.result.dram_bytes
@@ -111,6 +137,8 @@ def main() -> int:
             print(row(name, chip, plan, found, beside), flush=True)
     print("\nPlans: " + ", ".join(f"{n} {how}" for how, n in fits.most_common()))
     counted(groups)
+    if with_nests:
+        written(with_nests)
     return 1 if bad else 0
 
 

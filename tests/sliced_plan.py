@@ -13,16 +13,16 @@ __all__ = ["sliced_plan"]
 def sliced_plan(budget: int, name: str = "g") -> Plan:
     """Eight channels of x are summed, one at a time, into two of y, row by row, in `budget` bytes.
 
-    A row of one channel of x (4), of y (8), and the weights of one output channel for one of x, with its bias
-    (1 + 4): 17 bytes of scratch.
+    A row of one channel of x (4), of y (8), and the weights of one output channel for one of x, with a share
+    of the 9 that belong to no channel (1 + 5): 18 bytes of scratch. In a nest all 9 are there.
     """
     geometry = Geometry("conv", (1, 8, 4, 4), (1, 2, 4, 4), (1, 1))
     network = Network.build(
         "sums", [("x", 128, "input"), ("y", 32, "activation")],
-        [OperatorSpec("f", "Conv", ["x"], ["y"], 24, 0, geometry)], ["y"],
+        [OperatorSpec("f", "Conv", ["x"], ["y"], 25, 0, geometry)], ["y"],
         shapes={"x": (1, 8, 4, 4), "y": (1, 2, 4, 4)},
     )  # fmt: skip
-    group = Group(name, ("f",), 17, 4, (("f", 4),), (), Tiling(1, ("x",), 1))
+    group = Group(name, ("f",), 18, 4, (("f", 4),), (), Tiling(1, ("x",), 1))
     return certify(
         network, Chip("c", 1), budget, (Scratch(name, 0), Run(name, (("x", 128), ("y", 32)))),
         status="feasible", lower_bound_bytes=0, seconds=0, groups=[group],

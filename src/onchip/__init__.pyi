@@ -210,7 +210,7 @@ def plan(
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
     - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
-    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
     - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """
@@ -595,7 +595,7 @@ def lengths(
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
     - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
-    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
     - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """
@@ -681,7 +681,7 @@ def session(
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
     - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
-    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes.
+    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
     - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
     """

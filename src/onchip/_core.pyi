@@ -428,7 +428,9 @@ class NestSlide:
     def __init__(self, *, side: int, axis: int, stride: int, before: int, span: int, per: int) -> None: ...
 
 class NestUse:
-    def __init__(self, *, buffer: int, axes: Sequence[int], slides: Sequence[NestSlide]) -> None: ...
+    def __init__(
+        self, *, buffer: int, axes: Sequence[int], slides: Sequence[NestSlide], late: bool
+    ) -> None: ...
 
 class NestOperator:
     def __init__(

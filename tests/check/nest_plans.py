@@ -39,10 +39,10 @@ def products() -> Network:
     )
 
 
-def slid(rows: Sequence[int], windows: Sequence[tuple[int, ...]]) -> Network:
+def slid(rows: Sequence[int], windows: Sequence[tuple[int, ...]], outputs: Sequence[str] = ()) -> Network:
     """Operators `c1`, `c2`, ... of one axis each, from `x` by `h1`, ...: by stride, before, span and per.
 
-    Every operator reads what the one before makes.
+    Every operator reads what the one before makes. `outputs` leave, the last tensor alone if there are none.
     """
     names = ["x", *(f"h{n}" for n in range(1, len(rows)))]
     tensors = [
@@ -60,7 +60,7 @@ def slid(rows: Sequence[int], windows: Sequence[tuple[int, ...]]) -> Network:
         )
         for n, window in enumerate(windows, 1)
     ]
-    return Network.build("windows", tensors, specs, [names[-1]])  # type: ignore[arg-type]
+    return Network.build("windows", tensors, specs, outputs or names[-1:])  # type: ignore[arg-type]
 
 
 def nest_of(plan: Plan) -> Nest:

@@ -10,19 +10,29 @@ import pytest
 from shaped_plans import shaped_blocks_plan, shaped_tiled_plan
 from test_boxes import plan_of, random_boxes
 
-from onchip.check import check
-from onchip.check.as_nests import DIFFERENCES, REASONS, AsNests, Compared, in_nests, plan_as_nests
+from onchip.check import certify, check
+from onchip.check.as_nests import (
+    DIFFERENCES,
+    REASONS,
+    AsNests,
+    Compared,
+    Taken,
+    costless_nests,
+    in_nests,
+    plan_as_nests,
+    taken,
+)
 from onchip.check.as_nests.cutting import exactly, up_to
 from onchip.check.as_nests.unsaid import NoNest
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Boxes, Leaf, Loop, Nest, Plan
+from onchip.plans import Boxes, Leaf, Loop, Nest, Plan, Scratch, Tiling
 from oracles.boxes import random_operator, turned
 from sliced_plan import sliced_plan
 
 MORE_SCRATCH = {
     "held", "at-once", "rows", "shift", "apart", "constants", "sums", "addresses", "padding"
 }  # fmt: skip
-MORE_BYTES = {"stored-again", "apart", "padding", "shift", "slices"}
+MORE_BYTES = {"apart", "padding", "shift", "slices"}
 LESS_BYTES = {"unread", "once", "held"}
 
 
@@ -31,6 +41,12 @@ def boxes_plan(random: Random) -> Plan:
     network = random_operator(random)
     boxes, alignment = random_boxes(random, network), random.choice((1, 1, 4))
     return plan_of(network, boxes, turned(network, boxes), alignment)
+
+
+def at_no_cost(plan: Plan) -> Taken:
+    """A plan's program with the nests that have room where their groups are."""
+    found = costless_nests(plan)
+    return taken(plan, found, found.around)
 
 
 def judged(plan: Plan) -> Compared:
@@ -158,15 +174,70 @@ def sliced(budget: int) -> AsNests:
     return found
 
 
-def test_a_bias_of_what_sums_over_slices_is_there_whole() -> None:
-    """The biases of both channels of y, not of one: 4 bytes more."""
-    tight = sliced(17)
+def test_a_bias_of_what_sums_over_slices_comes_once_a_sum() -> None:
+    """Four bytes of bias beside a weight, of one channel of y at a time, though every slice of x passes."""
+    plan = sliced_plan(18)
+    op = replace(plan.network.operators[0], weight_bytes=24)
+    network = replace(plan.network, operators=(op,))
+    group = replace(plan.groups[0], scratch_bytes=17)
+    made = certify(
+        network,
+        plan.chip,
+        17,
+        plan.program,
+        status="feasible",
+        lower_bound_bytes=0,
+        seconds=0,
+        groups=[group],
+    )
+    found = plan_as_nests(made)
+    assert found is not None
+    [one] = found.groups
+    assert (one.scratch_bytes, one.dram_bytes) == (one.nest_scratch_bytes, one.nest_dram_bytes)
+    assert one.dram_bytes == 128 + 32 + 4 * 24
+
+
+def test_weights_of_which_nothing_says_the_sides_are_there_whole() -> None:
+    """The 9 bytes that belong to no channel, not 5 of them."""
+    tight = sliced(18)
     [group] = tight.groups
-    assert (group.scratch_bytes, group.nest_scratch_bytes) == (17, 21)
-    assert group.dram_bytes == group.nest_dram_bytes == 128 + 32 + 4 * 24
+    assert (group.scratch_bytes, group.nest_scratch_bytes) == (18, 22)
+    assert group.dram_bytes == group.nest_dram_bytes == 128 + 32 + 4 * 25
     assert group.reasons == ("constants",)
-    assert (tight.fits, tight.peak_bytes) == ("no", 21)
-    assert sliced(21).fits == "in place"
+    assert (tight.fits, tight.peak_bytes) == ("no", 22)
+    assert sliced(22).fits == "in place"
+
+
+@pytest.mark.parametrize("at", [0, 4])
+def test_a_group_becomes_a_nest_where_that_has_room(at: int) -> None:
+    """The nest of 22 bytes takes the place of 18, whichever of the 22 these are."""
+    tight = at_no_cost(sliced_plan(21))
+    assert [type(group.tiling) for group in tight.groups] == [Tiling]
+    plan = sliced_plan(22)
+    raised = tuple(replace(step, address=at) if isinstance(step, Scratch) else step for step in plan.program)
+    made = at_no_cost(replace(plan, program=raised, kept={}))
+    [group] = made.groups
+    assert isinstance(group.tiling, Nest)
+    assert [step.address for step in made.program if isinstance(step, Scratch)] == [0]
+    assert made.saved_bytes == 0
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.thorough)])
+def test_nests_in_the_place_of_groups_in_tiles_move_no_more(count: int) -> None:
+    became = 0
+    for seed in range(count):
+        for drawn in (shaped_tiled_plan, shaped_blocks_plan, boxes_plan):
+            plan = drawn(Random(seed))
+            taken = at_no_cost(plan)
+            made = certify(
+                plan.network, plan.chip, plan.budget, taken.program,
+                status="feasible", lower_bound_bytes=0, seconds=0, groups=taken.groups,
+            )  # fmt: skip
+            assert made.result.dram_bytes == plan.result.dram_bytes - taken.saved_bytes
+            assert taken.saved_bytes >= 0
+            assert made.result.extent_bytes <= plan.budget
+            became += sum(isinstance(group.tiling, Nest) for group in taken.groups)
+    assert became > count
 
 
 @pytest.mark.parametrize("count", [4, pytest.param(100, marks=pytest.mark.thorough)])

@@ -66,6 +66,14 @@ def test_rows_made_again_are_work_and_rows_never_made_are_none() -> None:
     assert judged(skipping, Nest((loop,))).layout.macs == 4 + 4
 
 
+@pytest.mark.parametrize("ring", [(), ("h1",)])
+def test_rows_that_leave_are_stored_once_though_made_again(ring: tuple[str, ...]) -> None:
+    both = slid((8, 8, 4), ((1, 1, 3), (2, 1, 3)), ("h1", "h2"))
+    law = judged(both, Nest((Loop(OVER, 1, (Leaf("c1"), Leaf("c2")), ("h1",), ring),)))
+    assert law.layout.macs - 4 == (8 if ring else 2 + 3 + 3 + 3)
+    assert law.crossing[both.tensor_id["h1"]] == 8
+
+
 def test_a_ring_keeps_what_a_reader_needs_that_begins_late() -> None:
     """c2 needs row j in turn j; c3, which c4 delays by 3 rows, needs it in turn j + 3."""
     exact = Side(6, 0)

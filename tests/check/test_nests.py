@@ -219,20 +219,46 @@ def test_an_output_in_the_place_of_an_operand_takes_no_place_of_its_own() -> Non
     check(inside)
 
 
+LATE = Constant("b", 6, (Side(6, 1),), late=True)
+
+
+def with_bias(bias: Constant) -> Network:
+    """A product of 4 x 4 and 4 x 6 with a bias for each column."""
+    product = Constant("A", 24, (Side(4, 2), Side(6, 1)))
+    reach = Reach((4, 6), ((Side(4, 0), Side(4, 2)),), (product, bias), (4,))
+    operators = [OperatorSpec("f", "MatMul", ["x"], ["y"], 30, reach=reach)]
+    return Network.build("bias", [("x", 16, "input"), ("y", 24, "activation")], operators, ["y"])
+
+
+def test_a_late_constant_comes_for_the_last_turns_of_a_sum() -> None:
+    """Of one that is not, all of it comes for each of the four slices of the sum."""
+    nest = Nest((Loop((("f", 2),), 1, (Leaf("f", ((1, 1),)),), ("y",)),))
+    made, again = (plan_of(with_bias(bias), nest) for bias in (LATE, replace(LATE, late=False)))
+    assert (made.result.weight_bytes, again.result.weight_bytes) == (24 + 6, 24 + 4 * 6)
+    assert made.groups[0].scratch_bytes == again.groups[0].scratch_bytes
+    for plan in (made, again):
+        assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
+
+
+def test_a_late_constant_goes_along_no_sum() -> None:
+    with pytest.raises(ModelError, match="along a sum that is late"):
+        with_bias(replace(LATE, bytes=4, sides=(Side(4, 2),)))
+
+
 def test_a_layout_may_need_more_than_the_worst_moment_and_says_so() -> None:
-    sizes = (1, 9, 8, 3, 7, 1)
-    names = ("x", "a", "b", "c", "d", "y")
+    sizes = (1, 7, 6, 5, 8, 6, 1)
+    names = ("x", "a", "b", "c", "d", "e", "y")
     specs = [
         OperatorSpec(f"f{i}", "Any", [names[i]], [names[i + 1]], reach=Reach((m,), ((Side(n, span=n),),)))
         for i, (n, m) in enumerate(pairwise(sizes))
     ]
-    kinds = ["input", *["activation"] * 5]
+    kinds = ["input", *["activation"] * 6]
     network = Network.build("chain", list(zip(names, sizes, kinds, strict=True)), specs, ["y"])  # type: ignore[arg-type]
-    plan = plan_of(network, Nest(tuple(Leaf(f"f{i}") for i in range(5))))
+    plan = plan_of(network, Nest(tuple(Leaf(f"f{i}") for i in range(6))))
     (group,) = plan.groups
-    assert group.scratch_bytes == 20
-    told = refused(replace(plan, groups=(replace(group, scratch_bytes=17),)), "group-scratch")
-    assert "states 17 bytes and needs 20, as addresses go: 17 live at once" in told
+    assert group.scratch_bytes == 18
+    told = refused(replace(plan, groups=(replace(group, scratch_bytes=14),)), "group-scratch")
+    assert "states 14 bytes and needs 18, as addresses go: 14 live at once" in told
 
 
 def test_a_nest_of_absurdly_many_turns_is_judged_at_once() -> None:

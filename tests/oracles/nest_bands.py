@@ -109,6 +109,8 @@ def bands(
             maker = axes.buffers[places[n].buffer].maker
             if maker is not None:
                 band.there[n] = band.fetched[n] = band.made[maker]
+                if places[n].buffer in out:  # what is made again was stored before
+                    band.fetched[n] = range(max(band.made[maker].start, before[maker]), band.made[maker].stop)
                 continue
             mine = [link for link in links if link[0] == ("place", n)]
             old, fetched[n] = fetched[n], max(fetched[n], _end(mine, gone))
@@ -135,8 +137,11 @@ def _end(links: Sequence[tuple[Hashable, int, int, int, Use]], gone: Mapping[int
 
 def _least(links: Sequence[tuple[Hashable, int, int, int, Use]], made: Mapping[int, range], most: int) -> int:
     """The first index that readers need in a turn; `most` if they need none."""
-    firsts = [seen(use, side, o).start for _, side, _, r, use in links for o in made.get(r, ())]
-    return min(most, max(0, min(firsts))) if firsts else most
+    for _, side, _, r, use in links:
+        needs = [seen(use, side, o) for o in made.get(r, ())]
+        if any(one.stop > 0 for one in needs):  # not all of it lies before the first index
+            most = min(most, max(0, needs[0].start))
+    return most
 
 
 def _wanted_elsewhere(axes: GroupAxes, at: int, over: Mapping[int, int], out: Collection[int]) -> bool:

@@ -186,7 +186,8 @@ def _reach(random: Random, shapes: Sequence[tuple[int, ...]], v: int, windows: b
         if prod(s.size for s in own) <= 100:
             name = random.choice((f"w{v}.{w}", "shared"))
             if name not in [c.name for c in constants]:
-                constants.append(Constant(name, prod(s.size for s in own) * random.choice((1, 2)), own))
+                late = (v + w) % 2 == 0 and all(s.axis < len(out) for s in own)
+                constants.append(Constant(name, prod(s.size for s in own) * random.choice((1, 2)), own, late))
     if any(len(row) == 0 for row in reads):
         return None
     made = tuple(tuple(side(n, k, *s) for k, s in enumerate(row)) for n, row in enumerate(reads))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from onchip.check.nest_overlap import prove_nest_overlap
-from onchip.check.nests import Nested, nested
+from onchip.check.nests import Nested, Place, nested
 from onchip.check.rules import Broken
 from onchip.network import Network
 from onchip.network.axes import ALL, GroupAxes, axes_of
@@ -77,6 +77,8 @@ def trial(seed: int) -> Counter[str]:
     assert law.layout.need == sum(part.bytes for part in law.parts) <= law.layout.extent, (seed, law)
     found = [f"legal, of {len(ids)} operators"]
     found += ["in place"] * ("over='" in repr(nest)) + ["whole operands"] * bool(whole)
+    late = any(late_under_sums(law, place) for place in law.layout.places)
+    found += ["a late constant under loops over its sum"] * late
     found += ["read and leaves"] * any(n in read and axes.buffers[n].tensor in leaving for n in makers)
     found += ["partial sums come back"] * any(
         law.crossing.get(axes.buffers[n].tensor or -1, 0) > axes.buffers[n].bytes for n in makers
@@ -103,6 +105,14 @@ def trial(seed: int) -> Counter[str]:
         if x in whole and t in whole:
             found.append(written_over(network, axes, nest, leaving, whole, law, (x, t), seed))
     return Counter(found)
+
+
+def late_under_sums(law: Nested, place: Place) -> bool:
+    """Whether a late constant would come more than once if it came for every turn of a sum."""
+    (at, n), *_ = place.uses
+    cut = law.layout.axes.operators[at]
+    path = next(path for path in law.layout.paths if path.at == at)
+    return cut.uses[n].late and any(turn.over[at] in cut.sums for turn in path.turns[: place.deep])
 
 
 def may_lie_over(network: Network, axes: GroupAxes, leaving: set[int]) -> list[tuple[int, int]]:

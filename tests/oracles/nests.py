@@ -116,8 +116,24 @@ def start(buffer: int, index: Index) -> int:
 
 def term(cut: Cut, axes: GroupAxes, index: Index, read: object) -> int:
     """What one index along all axes adds to the output: no linear function of the operands."""
+    return _mixed(cut, axes, index, read, late=False)
+
+
+def completed(cut: Cut, axes: GroupAxes, place: Index, sum_: int, read: object) -> int:
+    """The element at a place whose sum is complete: what constants make of it that are late."""
+    index = [0] * len(cut.axes)
+    for axis, i in zip(cut.writes.axes, place, strict=True):
+        if axis != ALL:
+            index[axis] = i
+    late = _mixed(cut, axes, tuple(index), read, late=True) if any(c.late for c in cut.constants) else 0
+    return (sum_ + late) % PRIME
+
+
+def _mixed(cut: Cut, axes: GroupAxes, index: Index, read: object, *, late: bool) -> int:
     total = 7
     for n, use in enumerate((*cut.reads, *cut.constants)):
+        if use.late != late:
+            continue
         sides = axes.buffers[use.buffer].sides
         every = [needed(use, side, size, index) for side, size in enumerate(sides)]
         for place in product(*every):
@@ -148,7 +164,9 @@ def unfused(axes: GroupAxes) -> dict[int, dict[Index, int]]:
         for index in product(*map(range, cut.axes)):
             place = tuple(index[a] for a in cut.writes.axes) if cut.writes.axes != (ALL,) else (0,)
             found[place] = (found.get(place, 0) + term(cut, axes, index, read)) % PRIME
-        made[cut.writes.buffer] = found
+        made[cut.writes.buffer] = {
+            place: completed(cut, axes, place, value, read) for place, value in found.items()
+        }
     return made
 
 
@@ -503,7 +521,12 @@ class Machine:
                 self.inside(self.box[at, n], place)
             known = into.get(place)
             old = known if known is not None and known.buffer == buffer else Entry(0, 0, buffer)
-            into[place] = Entry((old.value + sum(values)) % PRIME, old.terms + len(values), buffer)
+            made = Entry((old.value + sum(values)) % PRIME, old.terms + len(values), buffer)
+            if made.terms == self.terms(buffer):
+                made.value = completed(
+                    cut, self.axes, place, made.value, lambda b, i, n: self.read(at, b, i, n)
+                )
+            into[place] = made
             if buffer in self.under:
                 self.gone[self.under[buffer]].update(self.bytes_of(buffer, place))
             self.add(buffer, place, into[place].terms)
@@ -562,14 +585,23 @@ class Machine:
         elements = list(product(*box.ranges))
         box.elements = {}
         if buffer.maker is None:
-            box.elements = {i: Entry(start(box.buffer, i), 0, box.buffer) for i in elements}
-            self.cross(box.buffer, len(elements))
+            if self.comes(box, now):
+                box.elements = {i: Entry(start(box.buffer, i), 0, box.buffer) for i in elements}
+                self.cross(box.buffer, len(elements))
         elif box.buffer in self.out and not box.redone:
             before = self.dram.get(box.buffer, {})
             box.elements = {i: before[i] for i in elements if i in before}
             self.send(box, box.elements)
         self.hold(box)
         self.measure(box)
+
+    def comes(self, box: Box, now: Now) -> bool:
+        """Whether a place from outside is filled: a late constant comes for the last turns of sums alone."""
+        at, n = box.uses[0]
+        cut = self.axes.operators[at]
+        return not cut.uses[n].late or all(
+            now.of(self.axes, at, axis)[0].stop == cut.axes[axis] for axis in cut.sums
+        )
 
     def hold(self, box: Box) -> None:
         box.taken = True
@@ -581,15 +613,18 @@ class Machine:
 
     def store(self, box: Box, new: range, side: int) -> None:
         """Store what a ring holds that is new in this turn."""
+        there = self.dram.setdefault(box.buffer, {})
         made = {i: e for i, e in box.elements.items() if e.buffer == box.buffer and i[side] in new}
-        self.dram.setdefault(box.buffer, {}).update(made)
+        made = {i: e for i, e in made.items() if not (box.redone and i in there)}
+        there.update(made)
         self.cross(box.buffer, len(made))
 
     def give_back(self, box: Box) -> None:
         if box.buffer in self.out:
+            there = self.dram.setdefault(box.buffer, {})
             made = {i: e for i, e in box.elements.items() if e.buffer == box.buffer}
-            self.dram.setdefault(box.buffer, {}).update(made)
-            self.send(box, made)
+            self.send(box, {i: e for i, e in made.items() if not (box.redone and i in there)})
+            there.update(made)
             self.sums[box.buffer].now -= made.keys()
             self.settle(box.buffer)
         box.taken = False

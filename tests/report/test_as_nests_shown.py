@@ -27,17 +27,17 @@ def told(plan: Plan) -> tuple[str, str]:
 
 
 def test_a_group_that_takes_more_stands_in_the_table_with_the_reason() -> None:
-    sentence, table = told(sliced_plan(17))
+    sentence, table = told(sliced_plan(18))
     assert sentence == (
-        "As nests of loops, for the groups in tiles (1 in bands): as many bytes cross, and 21 B of 17 are"
+        "As nests of loops, for the groups in tiles (1 in bands): as many bytes cross, and 22 B of 18 are"
         " taken at most: it does not fit."
     )
-    assert table.splitlines()[1].split() == ["g", "bands", "17", "21", "256", "same", "constants"]
-    assert told(sliced_plan(21))[0].endswith("21 B of 21 are taken at most: it fits in place.")
+    assert table.splitlines()[1].split() == ["g", "bands", "18", "22", "260", "same", "constants"]
+    assert told(sliced_plan(22))[0].endswith("22 B of 22 are taken at most: it fits in place.")
 
 
 def test_reasons_are_said_once_each() -> None:
-    found = plan_as_nests(sliced_plan(17))
+    found = plan_as_nests(sliced_plan(18))
     assert found is not None
     assert why_lines(found) == [f"constants: {DIFFERENCES['constants']}"]
 
@@ -51,27 +51,27 @@ def test_a_group_without_a_nest_says_so() -> None:
 
 
 def test_the_data_has_both_figures_of_every_group() -> None:
-    plan = sliced_plan(17)
+    plan = sliced_plan(18)
     found = plan_as_nests(plan)
     assert found is not None
     said = as_nests_data(found)
     assert said == data(plan)["as_nests"]
-    assert (said["fits"], said["peak_bytes"], said["dram_bytes"]) == ("no", 21, 256)
+    assert (said["fits"], said["peak_bytes"], said["dram_bytes"]) == ("no", 22, 260)
     assert said["groups"] == [
         {
             "group": "g",
             "runs_in": "bands",
-            "scratch_bytes": 17,
-            "dram_bytes": 256,
-            "nest_scratch_bytes": 21,
-            "nest_dram_bytes": 256,
+            "scratch_bytes": 18,
+            "dram_bytes": 260,
+            "nest_scratch_bytes": 22,
+            "nest_dram_bytes": 260,
             "why": ["constants"],
         }
     ]
 
 
 def test_the_terminal_and_the_page_say_it() -> None:
-    plan = sliced_plan(17)
+    plan = sliced_plan(18)
     console = Console(width=100)
     with console.capture() as capture:
         console.print(summary(plan))
@@ -80,7 +80,7 @@ def test_the_terminal_and_the_page_say_it() -> None:
 
 
 def test_names_are_text() -> None:
-    _, table = told(sliced_plan(17, "a\u202eb"))
+    _, table = told(sliced_plan(18, "a\u202eb"))
     assert "\u202e" not in table
 
 
@@ -88,7 +88,7 @@ def test_the_command_says_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "plan.json"
-    api.Plan.of(sliced_plan(17)).save(path)
+    api.Plan.of(sliced_plan(18)).save(path)
     monkeypatch.setattr("sys.argv", ["onchip", "check", str(path)])
     with pytest.raises(SystemExit) as end:
         main()

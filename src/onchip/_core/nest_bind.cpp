@@ -27,7 +27,8 @@ void bind(nb::module_& m) {
     given<Slide>(m, "NestSlide", Field("side", &Slide::side), Field("axis", &Slide::axis),
                  Field("stride", &Slide::stride), Field("before", &Slide::before), Field("span", &Slide::span),
                  Field("per", &Slide::per));
-    given<Use>(m, "NestUse", Field("buffer", &Use::buffer), Field("axes", &Use::axes), Field("slides", &Use::slides));
+    given<Use>(m, "NestUse", Field("buffer", &Use::buffer), Field("axes", &Use::axes), Field("slides", &Use::slides),
+               Field("late", &Use::late));
     given<Operator>(m, "NestOperator", Field("axes", &Operator::axes), Field("outputs", &Operator::outputs),
                     Field("together", &Operator::together), Field("reads", &Operator::reads),
                     Field("writes", &Operator::writes), Field("carries", &Operator::carries),

@@ -86,7 +86,7 @@ Group::Group(std::vector<Operator> given, std::vector<Buffer> used, bool every_t
         for (const Id a : op.together) sliced[o] &= ~one(a);
         summed[o] = op.outputs < most ? sliced[o] & ~(one(op.outputs) - 1) : 0;
         const auto add = [&](const Use& use, bool writes) {
-            Access access{o, use.buffer, writes, use.axes, use.slides, {}, 0};
+            Access access{o, use.buffer, writes, use.axes, use.slides, use.late, {}, 0};
             for (const int axis : use.axes)
                 if (axis >= 0) access.slices |= one(static_cast<Id>(axis)) & sliced[o];
             const Id id = static_cast<Id>(accesses.size());
@@ -180,6 +180,11 @@ void Group::find_least() {
 bool Group::slides_along(const Access& access, Id loop_class) const {
     const int side = access.cut[loop_class];
     return side >= 0 && window_of(access.slides, static_cast<std::size_t>(side)) != nullptr;
+}
+
+bool Group::late_in(const Access& access, Id loop_class) const {
+    const int axis = classes[loop_class].axis[access.op];
+    return access.late && axis >= 0 && static_cast<Id>(axis) >= operators[access.op].outputs;
 }
 
 Bytes Group::bytes(Id buffer) const {

@@ -37,6 +37,7 @@ struct Use {
     Id buffer = 0;
     std::vector<int> axes;  // by side of the buffer; negative: every position of it, or a window
     std::vector<Slide> slides;
+    bool late = false;  // a constant that is read only where the operator's sums are complete
 };
 
 struct Operator {
@@ -84,6 +85,7 @@ struct Access {
     bool writes = false;
     std::vector<int> axes;
     std::vector<Slide> slides;
+    bool late = false;
     std::vector<int> cut;  // by class: the side that its loop cuts, index by index or by windows; or negative
     Set slices = 0;        // axes of the operator that may cut it inside the operator
 };
@@ -106,6 +108,8 @@ class Group {
     bool slides_along(const Access& access, Id loop_class) const;
     // True if an operator needs an element, or a row that stays together, of an operand for that of its output alone.
     bool by_element(const Access& read, const Access& made) const;
+    // True if the use is of a constant that comes for the last turn of a loop over the class alone.
+    bool late_in(const Access& access, Id loop_class) const;
     // True if the buffer is made here and read here.
     bool inner(Id buffer) const { return buffers[buffer].maker >= 0 && uses[buffer].size() > 1; }
     // True if partial sums of the buffer take more than its elements: they are wider, or carry values beside them.

@@ -24,7 +24,7 @@ void Homes::find_alike() {
         const Buffer &x = group_.buffers[a], &y = group_.buffers[b];
         if (x.maker >= 0 || y.maker >= 0 || group_.uses[a].size() != 1 || group_.uses[b].size() != 1) return false;
         const Access &u = group_.accesses[group_.uses[a][0]], &v = group_.accesses[group_.uses[b][0]];
-        return u.op == v.op && u.axes == v.axes && u.slides.empty() && v.slides.empty() && x.sides == y.sides &&
+        return u.op == v.op && u.late == v.late && u.axes == v.axes && u.slides.empty() && v.slides.empty() && x.sides == y.sides &&
                x.element == y.element;
     };
     for (std::size_t c = 1; c < choices_.size(); ++c)

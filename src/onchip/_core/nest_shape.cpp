@@ -140,11 +140,16 @@ class Builder {
         for (Id o = 0; o < group_.size(); ++o)
             if (has(pass.members, o) && o >= first && o <= last) option.held.push_back({term, o});
     }
+    // True if a loop over the class brings all of the buffer in every turn.
+    bool charged(std::span<const Id> uses, Id loop_class) const {
+        return side_cut(group_, uses, loop_class) < 0 && !group_.late_in(group_.accesses[uses[0]], loop_class);
+    }
     Term crossing(Bytes bytes, std::span<const Id> uses, Id body, bool ring = false) const {
         Term term{bytes, 0};
         for (Id l = 0; l < body; ++l) {
             const int side = side_cut(group_, uses, shape_.classes[l]);
             const Turned* turned = frame_ ? frame_->turned[l] : nullptr;
+            if (group_.late_in(group_.accesses[uses[0]], shape_.classes[l])) continue;
             if (side < 0) {
                 if (turned) term.bytes = times(term.bytes, turned->turns);
                 else term.loops |= 1u << l;
@@ -302,7 +307,7 @@ class Builder {
         for (Id h = 0; h <= most; ++h) {
             if (h > 0 && ring_worth(choice.buffer, h - 1)) live({Home::Kind::body, h, 0, 0, true});
             // Worth it if one deeper lets more cross, or as the deepest body of several uses.
-            const bool dearer = h < body && (h == most || side_cut(group_, uses, shape_.classes[h]) < 0);
+            const bool dearer = h < body && (h == most || charged(uses, shape_.classes[h]));
             if (!kept_.outer_worth || dearer || (h == body && shared && level == 0)) live(in_body(h));
         }
         if (level > 0 && most == body) live({Home::Kind::pass, body, static_cast<Id>(in), level});

@@ -222,7 +222,7 @@ Window::Made Window::made(std::size_t point, Set again, Set open, Turned* found)
         std::copy(highs, highs + n, first.begin());
         for (const auto& [access, reader, slide] : readers_[o])
             for (std::size_t j = 0; j < n; ++j)
-                if (low[reader * n + j] < high[reader * n + j])
+                if (low[reader * n + j] < high[reader * n + j] && end_of(slide, high[reader * n + j], size) > 0)
                     first[j] = std::min(first[j], first_of(slide, low[reader * n + j]));
         Rows unused;
         Shared unshared;
@@ -233,7 +233,8 @@ Window::Made Window::made(std::size_t point, Set again, Set open, Turned* found)
             const std::int64_t before = j ? highs[j - 1] : 0;
             if (group_.buffers[buffer].leaves) first[j] = std::min(first[j], before);
             lows[j] = redone ? first[j] : undecided ? std::max(first[j], before) : before;
-            own.moved += highs[j] - lows[j];
+            // What is made again was stored before.
+            own.moved += highs[j] - (group_.buffers[buffer].leaves ? std::max(lows[j], before) : lows[j]);
             own.held = std::max(own.held, highs[j] - lows[j]);
             shared.keeps |= first[j] < before;
             shared.anew.held = std::max(shared.anew.held, highs[j] - first[j]);
@@ -276,7 +277,7 @@ Turned Window::at(std::size_t point, Set again, Set open) const {
                 const std::int64_t reads = low[reader * n + j], until = high[reader * n + j];
                 before[i] = std::max(before[i], end_of(slide, until, size));
                 all_high = std::max(all_high, before[i]);
-                if (reads >= until) continue;
+                if (reads >= until || !before[i]) continue;  // all before index 0
                 any = true;
                 const std::int64_t from = std::min(first_of(slide, reads), before[i]);
                 all_low = std::min(all_low, from);

@@ -48,11 +48,16 @@ class Sizes:
         return tuple(left)
 
     def moved(self, i: int) -> tuple[int, int]:
-        """Return the bytes of a buffer in all turns above its home, and those without turns of its sums."""
+        """Return the bytes of a buffer in all turns above its home, and those without turns of its sums.
+
+        A late constant comes for the last turns of its operator's sums alone.
+        """
         home = self.homes[i]
         buffer = self.axes.buffers[home.buffer]
         sums = range(0) if buffer.maker is None else self.axes.operators[buffer.maker].sums
         left, total, again = list(buffer.sides), buffer.element, 1
+        [(at, n), *_] = home.uses
+        late = at if self.axes.operators[at].uses[n].late else None
         for turn in _ends(home.above):
             windows, sides = self.windows.get(turn), list[int]()
             if windows is None:
@@ -64,6 +69,8 @@ class Sizes:
                 count = windows.turns
             for side in sides:
                 left[side] = 1
+            if late is not None and turn.over.get(late) in self.axes.operators[late].sums:
+                continue
             if buffer.maker is not None and turn.over.get(buffer.maker) in sums:
                 again *= count
             else:

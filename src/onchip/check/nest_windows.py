@@ -57,7 +57,8 @@ class Windows:
 
     `made` are the indices along the loop's axis that every operator in it (its position in the group) goes
     through in each of the `turns`. Of a home that the loop cuts (its number) `side` is the side that it cuts;
-    `there` are the indices along it that the buffer holds in a turn, `moved` those that are fetched, or made.
+    `there` are the indices along it that the buffer holds in a turn, `moved` those that are fetched, or made;
+    of what leaves those that are stored.
     """
 
     where: tuple[int, ...]
@@ -132,7 +133,7 @@ class _Link:
         found = array("q", high)
         for n, reader in enumerate(self.readers):
             for j, (low, end) in enumerate(zip(made[reader].low, made[reader].high, strict=True)):
-                if low < end:
+                if low < end and self.end(n, end):  # not all of it lies before index 0
                     found[j] = min(found[j], self.first(n, low))
         return found
 
@@ -321,6 +322,9 @@ class _Loop:
             found.there[i] = found.moved[i] = Ranges(first, high)
             if maker is not None:
                 found.there[i] = found.moved[i] = found.made[maker]
+                if self.axes.buffers[home.buffer].tensor in self.nest.leaving:  # what is made again is stored
+                    low = array("q", map(max, found.made[maker].low, _before(high)))
+                    found.moved[i] = Ranges(low, high)
             elif home.ring is self.turn:
                 found.moved[i] = Ranges(_before(high), high)
             if home.ring is self.turn:  # until the last turn that needs it

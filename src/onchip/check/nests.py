@@ -14,6 +14,7 @@ from itertools import accumulate
 from math import prod
 
 from onchip.check.nest_homes import Home, UseAt, homes_of
+from onchip.check.nest_places import offsets_of
 from onchip.check.nest_sizes import Sizes
 from onchip.check.nest_sums import Widths
 from onchip.check.nest_tree import Path, paths_of
@@ -193,8 +194,6 @@ def _laid_out(
 ) -> tuple[tuple[Place, ...], int, list[Place]]:
     """Return the places of all homes and then of accumulators, the bytes at the worst moment, and the places
     that live then.
-
-    Places are packed first fit, the largest first, over the leaves at which they live.
     """
     ordered = [path.items for path in paths]  # as they run, which is their lexical order
     order = {path.at: path.items for path in paths}
@@ -225,24 +224,14 @@ def _laid_out(
             )
         )  # fmt: skip
     live = [0] * (len(paths) + 1)
-    places: dict[int, Place] = {}
-    there: list[list[int]] = [[] for _ in paths]
-    for negative, first, last, n in sorted((-p.bytes, p.first, p.last, n) for n, p in enumerate(made)):
-        size, at = -negative, 0
-        live[first] += size
-        live[last + 1] -= size
-        others = {other for some in there[first : last + 1] for other in some}
-        for low, end in sorted((places[o].offset, places[o].offset + places[o].bytes) for o in others):
-            if at + size <= low:
-                break
-            at = max(at, end)
-        places[n] = replace(made[n], offset=at)
-        for alive in there[first : last + 1]:
-            alive.append(n)
-    found = tuple(places[n] for n in range(len(made)))
+    for place in made:
+        live[place.first] += place.bytes
+        live[place.last + 1] -= place.bytes
     need = list(accumulate(live[:-1]))
-    worst = [places[n] for n in sorted(there[need.index(max(need))])]
-    return found, max(need), worst
+    offsets = offsets_of([(p.bytes, p.first, p.last) for p in made], len(paths), max(need))
+    found = tuple(replace(place, offset=at) for place, at in zip(made, offsets, strict=True))
+    moment = need.index(max(need))
+    return found, max(need), [place for place in found if place.first <= moment <= place.last]
 
 
 def _behind(items: tuple[int, ...]) -> tuple[int, ...]:

@@ -26,6 +26,16 @@ class Ranges:
                 return owner, (first, last)
         return None
 
+    def around(self, start: int, end: int, size: int) -> Range:
+        """Return the bytes of [0, size) that are free on both sides of a range, with the range itself.
+
+        The range is one that is taken, or has no byte.
+        """
+        i = bisect_left(self._starts, start)
+        low = self._at[self._starts[i - 1]][0] if i else 0
+        above = bisect_left(self._starts, end)
+        return low, self._starts[above] if above < len(self._starts) else size
+
     def take(self, start: int, end: int, owner: str) -> None:
         """Take a free range; ignore an empty one."""
         if start < end:

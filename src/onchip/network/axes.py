@@ -68,13 +68,15 @@ class Use:
     `slides` has a `Side` for every side that is `ALL` over which windows slide along an axis of the operator,
     in indices of the buffer, `axis` being the operator's refined axis; None for other sides. An operator that
     reads a view of the tensor sees, of a side that the view cuts, (first, count) indices in those of the
-    buffer: `seen`, None for other sides, and empty where it reads no view.
+    buffer: `seen`, None for other sides, and empty where it reads no view. A constant that is `late` is
+    read only where the operator's sums are complete.
     """
 
     buffer: int
     axes: tuple[int, ...]
     slides: tuple[Side | None, ...] = ()
     seen: tuple[tuple[int, int] | None, ...] = ()
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,6 +396,8 @@ class _Refinement:
         together |= {piece for piece in range(outputs) if sizes[piece] > 1 and piece not in uses[-1].axes}
         across = frozenset(piece for axis in reach.across for piece in pieces[at, axis].values())
         reads = len(op.inputs)
+        for n, constant in enumerate(reach.weights, reads):
+            uses[n] = replace(uses[n], late=constant.late)
         return Cut(
             op.id, op.name, tuple(sizes), outputs, frozenset(together),
             tuple(uses[:reads]), tuple(uses[reads:-1]), uses[-1], reach.carries, across,

@@ -290,6 +290,8 @@ def _reach(reach: Reach, item: str, refuse: _Refuse) -> None:
     steps = (n for s in sides for n in (s.stride, s.span - 1, s.per - 1))
     if any(not 0 <= n <= MAX_BYTES for n in steps) or any(abs(s.before) > MAX_BYTES for s in sides):
         raise refuse(item, "has a reach with a step that is negative or beyond 1 TiB")
+    if any(c.late and any(s.axis >= len(reach.output) for s in c.sides) for c in reach.weights):
+        raise refuse(item, "has a reach with a constant along a sum that is late for it")
     for part in (*reach.reads, *(c.sides for c in reach.weights)):
         along = [s.axis for s in part if s.axis >= 0]
         if len(set(along)) < len(along):

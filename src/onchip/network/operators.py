@@ -166,11 +166,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant that an operator fetches: its name in the model, its bytes, its sides."""
+    """A constant that an operator fetches: its name in the model, its bytes, its sides.
+
+    One that is `late` takes part in a sum once that is complete, as a bias or a scale does: it goes along
+    none of the axes that are summed over.
+    """
 
     name: str
     bytes: int
     sides: tuple[Side, ...] = ()
+    late: bool = False
 
 
 MOST_CARRIED = 16

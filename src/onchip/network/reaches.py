@@ -16,7 +16,8 @@ def reach_for(network: Network, op: Operator) -> Reach | None:
 
     From a geometry: convolutions, pools, matrices, concats, pads, row-wise and element-wise operators with
     one output. Groups of channels are an axis of their own. The constants are the kernel, with sides for
-    output channels, input channels and taps, and the rest, which belongs to output channels.
+    output channels, input channels and taps, and the rest, which belongs to output channels and is late: it
+    changes sums that are complete.
     """
     g = op.geometry
     if op.reach is not None or g is None or len(op.outputs) != 1 or not op.inputs:
@@ -125,7 +126,7 @@ def _weights(
         found.append(Constant(f"{op.name}.kernel", kernel, tuple(matrix)))
     if rest:
         by_channel = rest % prod(side.size for side in outputs) == 0
-        found.append(Constant(f"{op.name}.rest", rest, tuple(outputs) if by_channel else ()))
+        found.append(Constant(f"{op.name}.rest", rest, tuple(outputs) if by_channel else (), late=True))
     return tuple(found)
 
 

@@ -1,6 +1,7 @@
 """The line `reach OPERATOR output ... sums ... read ... weight NAME BYTES ...` of a plan, written and read.
 
 Behind `sums` may stand `carries VALUES AXIS ...`: what sums of parts carry, and the axes that share it.
+Behind the bytes of a weight may stand `late`: it changes complete sums alone.
 
 A side is one word, `SIZE,AXIS,STRIDE,BEFORE,SPAN,PER`: `512` alone for all of it, `10,1` where it goes along
 an axis index by index. Omitted numbers are those of the shorter form. Here is only the form of the line; what
@@ -27,7 +28,9 @@ def reach_text(operator: str, reach: Reach) -> str:
     across = "".join(f" {axis}" for axis in reach.across)
     line += f" carries {reach.carries}{across}" if reach.carries or across else ""
     line += "".join(f" read{_sides(sides)}" for sides in reach.reads)
-    return line + "".join(f" weight {word(c.name, _MARKS)} {c.bytes}{_sides(c.sides)}" for c in reach.weights)
+    return line + "".join(
+        f" weight {word(c.name, _MARKS)} {c.bytes}{' late' * c.late}{_sides(c.sides)}" for c in reach.weights
+    )
 
 
 def _sides(sides: Sequence[Side]) -> str:
@@ -47,11 +50,14 @@ def reach_of(words: Sequence[Word]) -> Reach:
     plain: dict[str, tuple[int, ...]] = {}
     reads: list[tuple[Side, ...]] = []
     weights: list[Constant] = []
+    late = False
     for mark, rest in _parts(words):
         if mark == "weight":
             if len(rest) < 2 or not re.fullmatch(r"[0-9]{1,18}", rest[1][0], re.ASCII):
                 raise ValueError("a weight has a name, its bytes, and then its sides")
             (name, _), (size, _), *rest = rest
+            late = rest[:1] == [("late", False)]
+            rest = rest[late:]
         sides = [_read(text) for text, _ in rest]
         if not mark or None in sides:
             raise ValueError(
@@ -67,7 +73,7 @@ def reach_of(words: Sequence[Word]) -> Reach:
         elif mark == "read":
             reads.append(found)
         else:
-            weights.append(Constant(name, int(size), found))
+            weights.append(Constant(name, int(size), found, late))
     if "output" not in plain:
         raise ValueError("a reach has one output, of plain sizes")
     if "carries" in plain and not plain["carries"]:

@@ -8,8 +8,9 @@ from typing import Any
 from onchip.base import figures
 from onchip.check.as_nests import plan_as_nests
 from onchip.network import Network
+from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fused_group import TIMES, FusedGroup
-from onchip.plans import Plan, Tiling
+from onchip.plans import Group, Nest, Plan, Tiling
 from onchip.report.as_nests import as_nests_sentence
 from onchip.report.graph.units import Unit, how_it_runs, label_of, units
 from onchip.report.grid import Grid
@@ -43,7 +44,7 @@ def _row(net: Network, unit: Unit) -> FusedGroup:
         rows=rows,
         images=images,
         streamed=tiling.streamed if isinstance(tiling, Tiling) else (),
-        resident=group.resident_weights if group else (),
+        resident=_resident(net, group, unit.operators) if group else (),
         scratch_bytes=unit.scratch,
         dram_bytes=unit.crossing,
         in_bytes=sum(unit.into.values()) - halo,
@@ -53,6 +54,21 @@ def _row(net: Network, unit: Unit) -> FusedGroup:
         blocks=blocks,
         whole_bytes=sum(net.tensors[t].bytes for t in unit.whole),
         loops=loops,
+    )
+
+
+def _resident(net: Network, group: Group, operators: Sequence[int]) -> tuple[str, ...]:
+    """Return the operators of a group whose weights stay while it runs."""
+    if not isinstance(group.tiling, Nest):
+        return group.resident_weights
+    inside = set(operators)
+    axes = axes_of(net, [v for v in net.order if v in inside])
+    assert isinstance(axes, GroupAxes)
+    kept = set(group.tiling.keep)
+    return tuple(
+        cut.name
+        for cut in axes.operators
+        if cut.constants and kept.issuperset(axes.buffers[use.buffer].name for use in cut.constants)
     )
 
 

@@ -47,7 +47,7 @@ def bands_as_nest(
         bands = bands_of(banded.pieces, rows, leaving, left, tiling.rows, group.name)
         banded = replace(banded, bands=bands)
     made = _Nested(maps, group, tiling, letters, banded, whole, held)
-    return made.nest(), [*made.passes.candidates(range(len(banded.pieces))), *made.stored_again()]
+    return made.nest(), made.passes.candidates(range(len(banded.pieces)))
 
 
 class _Nested:
@@ -133,12 +133,6 @@ class _Nested:
             rows = zip(self.bands.tensors, before, low, strict=True)
             found |= {t for t, there, first in rows if first < there}
         return found
-
-    def stored_again(self) -> list[int]:
-        """Return the streamed tensors that leave and are read here: what is made again is stored again."""
-        leaving = {t for t, out in zip(self.bands.tensors, self.bands.escaping, strict=True) if out}
-        read = {t for piece in self.banded.pieces for t in piece.reads}
-        return sorted(leaving & self.streamed & set(self.made) & read)
 
     def rings(self, in_loop: Collection[str]) -> tuple[str, ...]:
         """Return the names of what keeps rows from band to band."""

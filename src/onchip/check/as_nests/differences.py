@@ -20,10 +20,9 @@ DIFFERENCES: dict[str, str] = {
     "rows": "rows that nobody reads are made where no loop goes over bands",
     "shift": "a concat takes channels of an operand in other turns than its other readers",
     "apart": "uses that need other parts of a tensor from outside have buffers of their own",
-    "constants": "a bias, or weights of which nothing says the sides, are there whole; each is rounded up",
+    "constants": "weights of which nothing says the sides are there whole; each constant is rounded up",
     "sums": "sums that are not complete, or what they carry, take room",
     "addresses": "places in the scratch need more than what lives at once",
-    "stored-again": "rows that leave are stored as often as they are made",
     "padding": "a side of one element is not cut: it comes for pieces that lie in padding, too",
     "slices": "constants that a loop does not cut come again in its turns",
     "lives": "buffers hold only what somebody still needs",
@@ -103,16 +102,14 @@ def _apart(made: AsNest) -> set[int]:
 
 
 def _of_bytes(unit: Unit, made: AsNest) -> Iterator[str]:
-    axes = made.cost.layout.axes
     assert unit.crossing is not None
     apart = _apart(made)
-    makers = {b.tensor for b in axes.buffers if b.maker is not None}
     for t, size in made.cost.crossing.items():
         if size < unit.crossing[t]:
             yield "unread" if t not in made.held else "held"
         elif size > unit.crossing[t]:
             alone = "padding" if unit.banded is None else "shift" if t in _joined(unit) else "unknown"
-            yield "stored-again" if t in makers else "apart" if t in apart else alone
+            yield "apart" if t in apart else alone
     if made.cost.weights < unit.weights:
         yield "once"
     elif made.cost.weights > unit.weights:

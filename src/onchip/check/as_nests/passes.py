@@ -73,7 +73,8 @@ class Passes:
         """Return whether each slice that passes an operator would fetch one of its constants anew."""
         loops = next(loops for item, loops in self.around.items() if at in item)
         use = next(use for use in self.cuts[at].uses if use.buffer == buffer)
-        return not all(over[at] in use.axes for over, _ in loops)
+        late = self.cuts[at].sums if use.late else ()
+        return not all(over[at] in use.axes or over[at] in late for over, _ in loops)
 
     # -- finding them --------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from onchip.base.errors import IllegalPlan
 from onchip.base.units import MAX_BYTES
 from onchip.check.as_nests.convert import AsNest, as_nest
 from onchip.check.as_nests.differences import differences
+from onchip.check.as_nests.running import running
 from onchip.check.as_nests.unsaid import Unsaid
 from onchip.check.certificate import certify
-from onchip.check.interpreter import Figures, Machine, interpret
+from onchip.check.interpreter import Figures, interpret
 from onchip.check.parts import up
 from onchip.check.units import Unit
 from onchip.network.maps import Maps
@@ -80,24 +81,11 @@ def plan_as_nests(plan: Plan) -> AsNests | None:
 
 
 def _as_nests(plan: Plan) -> AsNests:
-    rooms = dict[str, int]()
-    units = dict[str, Unit]()
-
-    class Listening(Machine):
-        """Notes what room every run has."""
-
-        def run(self, unit: Unit, streaming: dict[int, int]) -> None:
-            units[unit.name] = unit
-            if unit.name in self.scratch:
-                at, (start, end) = self.scratch[unit.name]
-                rooms[unit.name] = at.size - at.ranges.total + end - start
-            super().run(unit, streaming)
-
-    figures = interpret(plan, Listening)
+    figures, runs = running(plan)
     maps, compared, made = Maps(plan.network), list[Compared](), dict[str, AsNest]()
     for group in plan.groups:
         if type(group.tiling) in FORMS:
-            one, nest = _compared(plan, maps, group, units[group.name], rooms.get(group.name))
+            one, nest = _compared(plan, maps, group, runs[group.name].unit, runs[group.name].free)
             compared.append(one)
             if nest is not None:
                 made[group.name] = nest
@@ -106,9 +94,7 @@ def _as_nests(plan: Plan) -> AsNests:
     return _fitting(plan, figures, tuple(compared), declared, program)
 
 
-def _compared(
-    plan: Plan, maps: Maps, group: Group, unit: Unit, room: int | None
-) -> tuple[Compared, AsNest | None]:
+def _compared(plan: Plan, maps: Maps, group: Group, unit: Unit, room: int) -> tuple[Compared, AsNest | None]:
     alignment = plan.chip.alignment_bytes
     found = as_nest(
         maps, group, unit, alignment=alignment, accumulator=plan.chip.accumulator_bytes, room=room
@@ -123,18 +109,16 @@ def _compared(
     return Compared(group.name, form, *before, *after, reasons), found
 
 
+def streams(plan: Plan, step: Run, made: AsNest) -> Run:
+    """Return the run of a group with the bytes that stream when it runs as a nest."""
+    crossing, ids = made.cost.crossing, plan.network.tensor_id
+    return replace(step, streaming=tuple((t, crossing[ids[t]]) for t, _ in step.streaming))
+
+
 def _program(plan: Plan, made: Mapping[str, AsNest]) -> tuple[Instruction, ...]:
     """Return the program with the bytes that nests stream."""
-    network = plan.network
     return tuple(
-        replace(
-            step,
-            streaming=tuple(
-                (t, made[step.operator].cost.crossing[network.tensor_id[t]]) for t, _ in step.streaming
-            ),
-        )
-        if isinstance(step, Run) and step.operator in made
-        else step
+        streams(plan, step, made[step.operator]) if isinstance(step, Run) and step.operator in made else step
         for step in plan.program
     )
 

@@ -30,7 +30,8 @@ class JointOptions:
 
     nests: bool = option(
         True,
-        "With --fuse: neighbouring operators may run as a nest of loops over any of their axes.",
+        "With --fuse: neighbouring operators may run as a nest of loops over any of their axes, and groups in"
+        " bands, blocks and boxes are written as nests where that costs nothing.",
     )
 
     concat_views: bool = option(

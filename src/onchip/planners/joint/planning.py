@@ -20,6 +20,7 @@ from onchip.planners.fusion.problem import FusedOperator
 from onchip.planners.joint.by_size import best_by_size, bound_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.fitting import fitted
+from onchip.planners.joint.in_nests import in_nests
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.joins import joinable
 from onchip.planners.joint.layout import lay_out
@@ -95,6 +96,15 @@ def solve(
         return _Run(network, chip, budget, options, placing, limits).run()
 
 
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A bound of what crosses, `proved` to be the least of the stated space; `banded` as for `space_of`."""
+
+    bound: int
+    proved: bool
+    banded: int
+
+
 class _Run:
     """One call: its arguments, and its clock."""
 
@@ -168,22 +178,48 @@ class _Run:
                 banded, bound = 0, 0
         least = min(max(least, bound if priced else 0), best.dram_bytes)
         proved = priced and found.complete and found.dram_bytes in (None, best.dram_bytes)
-        made = certify(
+        claim = _Claim(best.dram_bytes if proved else least, proved=proved, banded=banded)
+        made = self.certified(best, claim, fused, placed)
+        if made.result.dram_bytes != best.dram_bytes:
+            raise AssertionError("the cost model and the checker disagree about what crosses")
+        if self.options.nests:
+            made = self.in_nests(made, best, claim, fused, placed)
+        return Joint(made, _bytes(fused), _bytes(placed), found)
+
+    def certified(
+        self, best: Incumbent, claim: _Claim, fused: Incumbent | None, placed: Incumbent | None
+    ) -> Plan:
+        """Return the plan of a program, with what is claimed of it."""
+        return certify(
             self.network,
             self.chip,
             self.budget,
             best.program,
-            status="optimal" if proved or least == best.dram_bytes else "feasible",
+            status="optimal" if claim.proved or claim.bound == best.dram_bytes else "feasible",
             lower_bound_bytes=0,
-            dram_lower_bound_bytes=best.dram_bytes if proved else least,
-            space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows, banded),
+            dram_lower_bound_bytes=claim.bound,
+            space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows, claim.banded),
             seconds=time.perf_counter() - self.began,
             groups=best.groups,
             options=self.recorded(best, fused, placed),
         )
-        if made.result.dram_bytes != best.dram_bytes:
-            raise AssertionError("the cost model and the checker disagree about what crosses")
-        return Joint(made, _bytes(fused), _bytes(placed), found)
+
+    def in_nests(
+        self, made: Plan, best: Incumbent, claim: _Claim, fused: Incumbent | None, placed: Incumbent | None
+    ) -> Plan:
+        """Return the plan with its groups in tiles as nests, where that costs nothing.
+
+        One that moves less than what was proved of the stated space is outside of that: its bound is then
+        what every plan moves.
+        """
+        taken = in_nests(made, self.limits)
+        if taken.groups == made.groups:
+            return made
+        moved = best.dram_bytes - taken.saved_bytes
+        if claim.bound > moved:
+            claim = _Claim(least_bytes(self.problem), proved=False, banded=0)
+        best = replace(best, program=taken.program, groups=taken.groups, dram_bytes=moved)
+        return self.certified(best, claim, fused, placed)
 
     def only_with_nests(self, best: Incumbent | None, plain: JointSearch, nests: Nests | None) -> bool:
         """Return whether to search with nests at once: there are some, and already a quick search without

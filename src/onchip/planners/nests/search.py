@@ -235,7 +235,7 @@ def group_key(group: GroupAxes, leaving: Collection[int], whole: Collection[int]
     ]
     operators = []
     for op in group.operators:
-        uses = " ".join(f"{use.buffer}{use.axes}{_windows(use)}" for use in op.uses)
+        uses = " ".join(f"{use.buffer}{use.axes}{_windows(use)}{'>' * use.late}" for use in op.uses)
         carried = f"~{op.carries}{sorted(op.across)}" if op.carries else ""
         operators.append(f"{op.axes}/{op.outputs}/{sorted(op.together)}{carried}:{uses}")
     return "\n".join((*operators, *buffers))
@@ -258,4 +258,4 @@ def _use(use: Use) -> _core.NestUse:
         for side, window in enumerate(use.slides)
         if window is not None
     ]
-    return _core.NestUse(buffer=use.buffer, axes=use.axes, slides=slides)
+    return _core.NestUse(buffer=use.buffer, axes=use.axes, slides=slides, late=use.late)

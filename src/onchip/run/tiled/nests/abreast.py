@@ -114,8 +114,10 @@ class Abreast:
         finally:
             self.now.pop()
 
-    def turns_of(self, home: Home, *, apart: bool = False) -> int:
+    def turns_of(self, home: Home, *, apart: bool = False, sums: Collection[int] = ()) -> int:
         """Return the number of turns that run as one around a home: with `apart` of loops that do not cut it.
+
+        Those of loops over the axes `sums` of the operator that alone uses it do not count.
 
         A loop that goes on with the axes of one around it has all of that one's turns among its own.
         """
@@ -125,6 +127,9 @@ class Abreast:
         without = {outer for turns in above for outer in _around(turns)}
         if apart:
             without |= _cutting(home)
+        if sums:
+            [(o, _), *_] = home.uses
+            without |= {turns for turns in above if turns.over.get(o) in sums}
         return prod(count for turns, count in self.now if turns in above and turns not in without)
 
 

@@ -31,8 +31,6 @@ class Dram:
     ) -> None:
         self.state, self.axes = state, axes
         self.crossed = dict.fromkeys(range(len(axes.buffers)), 0)
-        self.again = 0
-        """The elements that were sent out, and had been before."""
         self.sources = dict(constants)
         self.written: dict[int, Array] = {}
         self.states: dict[int, Array] = {}
@@ -55,17 +53,15 @@ class Dram:
         copies[...] = found
         self.crossed[b] += copies.size * self.axes.buffers[b].element
 
-    def send(self, b: int, life: Life, region: Sequence[Span], *, again: bool) -> None:
+    def send(self, b: int, life: Life, region: Sequence[Span]) -> None:
         """Write a part of an output, which crosses; its sums need not be complete.
 
-        Some of it may have been written before, if it is made `again` where windows overlap.
+        Raises `Mismatch` if some of it was complete when it was written before.
         """
         at = tuple(slice(*span) for span in region)
         here = life.at(region, "DRAM")
         value = life.data[here]
-        twice = int(np.count_nonzero(self.states[b][at] == FINAL))
-        self.again += twice
-        if twice and not again:
+        if (self.states[b][at] == FINAL).any():
             raise Mismatch(
                 f"{self.axes.buffers[b].name}: a part of it is written again ({self.state.where()})"
             )

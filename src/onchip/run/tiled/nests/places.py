@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from onchip.network.axes import GroupAxes
@@ -16,25 +17,38 @@ __all__ = ["places_of"]
 def places_of(tree: Tree, axes: GroupAxes, chip: PlanChip) -> tuple[dict[Home | Beside, Span], int]:
     """Return the bytes [start, end) of every home and of what lies beside some, and the end of the last.
 
-    The largest are placed first, then those that live earlier, and for less long.
+    Three orders are tried, and the first that ends lowest is taken: the largest come first (of equal ones
+    those that live earlier, and for less long); those that begin first (that live longest, that are
+    largest); or those that end last (that are largest, that begin first).
     """
-    found: dict[Home | Beside, Span] = {}
     every: list[Home | Beside] = [*tree.homes, *tree.beside]
     lives = {home: tree.lives(home) for home in every}
     sizes = {home: chip.round_up(_bytes(home, axes, chip)) for home in every}
-    for home in sorted(every, key=lambda home: (-sizes[home], lives[home])):
-        size = sizes[home]
+    orders = (
+        sorted(every, key=lambda home: (-sizes[home], lives[home])),
+        sorted(every, key=lambda home: (lives[home][0], -lives[home][1], -sizes[home])),
+        sorted(every, key=lambda home: (-lives[home][1], -sizes[home], lives[home][0])),
+    )
+    tried = [_placed(order, sizes, lives) for order in orders]
+    return min(tried, key=lambda one: one[1])
+
+
+def _placed(
+    order: Sequence[Home | Beside], sizes: Mapping[Home | Beside, int], lives: Mapping[Home | Beside, Span]
+) -> tuple[dict[Home | Beside, Span], int]:
+    """Place some homes one after the other, each as low as what is there before it allows."""
+    found: dict[Home | Beside, Span] = {}
+    for home in order:
+        begin, end = lives[home]
         taken = sorted(
-            found[other]
-            for other in found
-            if lives[other][0] < lives[home][1] and lives[home][0] < lives[other][1]
+            place for other, place in found.items() if lives[other][0] < end and begin < lives[other][1]
         )
         start = 0
         for low, high in taken:
-            if start + size <= low:
+            if start + sizes[home] <= low:
                 break
             start = max(start, high)
-        found[home] = (start, start + size)
+        found[home] = (start, start + sizes[home])
     return found, max((end for _, end in found.values()), default=0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
 from onchip.run.tiled.nests.whole_operands import finish_whole, lies_under, whole_lives
 from onchip.run.tiled.passes import IllegalTiling
+from onchip.run.tiled.poison import poison_of
 
 if TYPE_CHECKING:
     from onchip.run.onnx_engine import OnnxEngine
@@ -220,9 +222,7 @@ class NestRun:
                 weights += self.dram.crossed[b]
             elif b not in self.whole and b not in self.inner:
                 crossed[buffer.tensor] = crossed.get(buffer.tensor, 0) + self.dram.crossed[b]
-        return Executed(
-            self.group.subgroups, crossed, weights, self.made, self.again + self.dram.again, written
-        )
+        return Executed(self.group.subgroups, crossed, weights, self.made, self.again, written)
 
     def level(self, level: Level) -> None:
         """Run the items of a level, and begin and end the homes among them."""
@@ -379,13 +379,25 @@ class NestRun:
             life = Life(state, buffer.name, region, data, states, held, claim, turning)
             if home.wide:
                 life.accumulators = Accumulators(state.arena.bytes[start:end], self.slot(b), shape, None)
-            if not inside and turning is None:
+            late = self.sums_before(home)
+            if late and any(self.spans[o][axis][1] < size for o, axis, size in late):
+                data[...] = poison_of((), kind)  # nobody reads it before the sums are complete
+            elif late:
+                sums = [axis for _, axis, _ in late]
+                self.dram.fetch(b, region, data, self.abreast.turns_of(home, apart=True, sums=sums))
+            elif not inside and turning is None:
                 self.dram.fetch(b, region, data, times)
             elif b in self.leaving and any(self.spans[o][axis][0] for o, axis in home.sums):
                 self.dram.back(b, life)
             self.lives[home, b] = life
             lives.append(life)
         self._join(lives)
+
+    def sums_before(self, home: Home) -> list[tuple[int, int, int]]:
+        """Return the sums that are complete before a late constant is read: operator, axis, its size."""
+        (o, i), *_ = home.uses
+        cut = self.axes.operators[o]
+        return [(o, axis, cut.axes[axis]) for axis in cut.sums] if cut.uses[i].late else []
 
     def slot(self, b: int) -> int:
         """Return the bytes in the arena of a sum of a buffer that is not complete."""
@@ -455,7 +467,11 @@ class NestRun:
         for b in home.buffers:
             if b in self.leaving:
                 sizes = self.axes.buffers[b].sides
-                self.dram.send(b, self.lives[home, b], home.moved(sizes), again=home.redone)
+                new, here = home.moved(sizes), home.region(sizes)
+                self.dram.send(b, self.lives[home, b], new)
+                if home.redone:  # the rest was stored before
+                    made, stored = (prod(high - low for low, high in box) for box in (here, new))
+                    self.again += made - stored
 
     def give_back(self, home: Home) -> None:
         """Give a home's bytes back."""

@@ -255,7 +255,11 @@ class Tree:
         """Find the ranges of a loop along which windows slide, and refuse other loops over several sizes."""
         held = {
             home.number: Held(
-                home.buffers, self.axes.buffers[home.buffers[-1]].maker, home.uses, home.ring is turns
+                home.buffers,
+                self.axes.buffers[home.buffers[-1]].maker,
+                home.uses,
+                home.ring is turns,
+                home.buffers[-1] in self.leaving,
             )
             for home in self.homes
             if turns in home.level.above

@@ -21,12 +21,14 @@ __all__ = ["Held", "Windows", "follows", "windows_of"]
 @dataclass(frozen=True, slots=True)
 class Held:
     """A home in a loop's body or deeper: its buffers (the last is the one it is for), that one's maker (None:
-    from outside), its uses as (operator, use), and whether it keeps rows from turn to turn of this loop."""
+    from outside), its uses as (operator, use), whether it keeps rows from turn to turn of this loop, and
+    whether it leaves the group."""
 
     buffers: Sequence[int]
     maker: int | None
     uses: Sequence[tuple[int, int]]
     ring: bool
+    leaves: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,13 @@ class _Cut:
     readers: Sequence[tuple[int, Side | None]]
 
     def lack(self, made: Mapping[int, Sequence[Span]], turn: int) -> Span | None:
-        """Return the positions that the readers of a turn need, None if they make nothing."""
+        """Return the positions that the readers of a turn need, None if they need none."""
         spans = [
             needed(window, made[reader][turn], self.size)
             for reader, window in self.readers
             if made[reader][turn][0] < made[reader][turn][1]
         ]
+        spans = [span for span in spans if span[1]]  # others need only what lies before the first position
         return (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
 
     def highs(self, made: Mapping[int, Sequence[Span]], turns: int) -> list[int]:
@@ -223,6 +226,9 @@ def _hold(found: Windows, h: int, held: Held, cut: _Cut) -> None:
         if held.maker is not None:
             found.there[h] = found.made[held.maker]
         found.moved[h] = found.there[h]
+        if held.leaves and held.maker is not None:  # what is made again was stored before
+            pairs = zip(before, found.made[held.maker], strict=True)
+            found.moved[h] = [(max(last, low), high) for last, (low, high) in pairs]
         return
     found.moved[h] = list(zip(before, highs, strict=True))
     for j in reversed(range(turns - 1)):  # what a later turn needs stays, too

@@ -1,0 +1,118 @@
+"""Joint plans say groups in tiles as nests of loops wherever that costs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import ModelProto
+
+import onchip
+from onchip.base.errors import Infeasible
+from onchip.check import certify, check
+from onchip.check.as_nests import plan_as_nests
+from onchip.machines.chip import load_chip
+from onchip.network import Network, OperatorSpec
+from onchip.planners.joint import JointOptions
+from onchip.planners.joint.in_nests import in_nests
+from onchip.planners.joint.planning import solve
+from onchip.planners.limits import Limits
+from onchip.plans import Alloc, Free, Load, Nest, Plan, Run, Store, Tiling
+from oracles.fusion_cases import random_maps
+from run.small_cnns import small_cnns
+from sliced_plan import sliced_plan
+
+
+def planned(network: Network, budget: int, *, alignment: int = 1, nests: bool = True) -> Plan | None:
+    chip = replace(load_chip("generic"), alignment_bytes=alignment)
+    try:
+        return solve(network, chip, budget, JointOptions(fuse=True, channel_tile=2, nests=nests)).plan
+    except Infeasible:
+        return None
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_group_stays_in_tiles_only_where_its_nest_takes_more(seed: int) -> None:
+    rng = Random(seed)
+    network = random_maps(rng, 8, rng.choice((1, 1, 2)))
+    budget = int(sum(t.bytes for t in network.tensors) * rng.choice((0.3, 0.5, 0.7)))
+    alignment = rng.choice((1, 1, 4))
+    made, before = (planned(network, budget, alignment=alignment, nests=n) for n in (True, False))
+    if made is None:
+        assert before is None
+        return
+    check(made)
+    assert before is None or made.result.dram_bytes <= before.result.dram_bytes
+    told = plan_as_nests(made)
+    for group in () if told is None else told.groups:
+        assert group.nest_scratch_bytes is None or (
+            group.nest_scratch_bytes > group.scratch_bytes or (group.nest_dram_bytes or 0) > group.dram_bytes
+        )
+
+
+@pytest.mark.parametrize(("budget", "nests"), [(25, True), (24, False)])
+def test_addresses_change_where_a_nest_has_room_then(budget: int, *, nests: bool) -> None:
+    """The group takes 18 bytes, its nest 22; z takes 3, behind the 18."""
+    plain = sliced_plan(18)
+    both = Network.build(
+        "both",
+        [
+            *((t.name, t.bytes, t.kind) for t in plain.network.tensors),
+            ("z", 3, "input"),
+            ("w", 1, "activation"),
+        ],
+        [
+            OperatorSpec("f", "Conv", ["x"], ["y"], 25, 0, plain.network.operators[0].geometry),
+            OperatorSpec("h", "Any", ["z"], ["w"]),
+        ],
+        ["y", "w"],
+        shapes={"x": (1, 8, 4, 4), "y": (1, 2, 4, 4)},
+    )
+    program = (
+        Load("z", 18), *plain.program, Alloc("w", 0), Run("h"), Store("w"), Free("w"), Free("z"),
+    )  # fmt: skip
+    before = certify(
+        both, plain.chip, budget, program,
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=plain.groups,
+    )  # fmt: skip
+    found = in_nests(before, Limits())
+    made = certify(
+        both, plain.chip, budget, found.program,
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=found.groups,
+    )  # fmt: skip
+    assert [isinstance(group.tiling, Nest) for group in made.groups] == [nests]
+    assert made.result.dram_bytes == before.result.dram_bytes
+    assert nests or made.program == program
+
+
+@pytest.mark.thorough
+def test_without_nests_groups_stay_as_they_were_found() -> None:
+    made, before = (
+        onchip.plan("zoo:squeezenet1_0", budget="256KiB", fuse=True, nests=n) for n in (True, False)
+    )
+    assert all(isinstance(group.tiling, Nest) for group in made.groups)
+    assert any(isinstance(group.tiling, Tiling) for group in before.groups)
+    assert not any(isinstance(group.tiling, Nest) for group in before.groups)
+    assert made.result.dram_bytes <= before.result.dram_bytes
+
+
+@pytest.mark.thorough
+@settings(max_examples=12, deadline=None)
+@given(model=small_cnns(), share=st.sampled_from((0.1, 0.3, 0.5)))
+def test_what_is_planned_is_executed(
+    tmp_path_factory: pytest.TempPathFactory, model: ModelProto, share: float
+) -> None:
+    path = tmp_path_factory.mktemp("net") / "net.onnx"
+    onnx.save(model, path)
+    source = onchip.load(path)
+    budget = int(sum(t.bytes for t in source.network.tensors) * share)
+    try:
+        made = onchip.plan(source, budget=budget, fuse=True, channel_tile=2)
+    except Infeasible:
+        return
+    moved = made.run(seed=1).moved
+    assert moved.compulsory + moved.spill + moved.reload + moved.weights == made.result.dram_bytes
