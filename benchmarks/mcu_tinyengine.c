@@ -38,6 +38,43 @@ static void onchip(const layer_t *l)
     }
 }
 
+#ifdef FLOAT_SCALES
+static float scales[1024];
+
+/* The factor of a multiplier and a shift. */
+static float factor(int32_t of, int32_t moved)
+{
+    float value = (float)of;
+    for (int32_t i = 31 - moved; i > 0; --i)
+        value *= 0.5f;
+    return value;
+}
+
+static int tinyengine(const layer_t *l)
+{
+    const uint16_t h = (uint16_t)l->height, w = (uint16_t)l->width, c = (uint16_t)l->in_c, n = (uint16_t)l->out_c;
+    if (l->kind == POINTWISE)
+        return their_pointwise[l->theirs](in, w, h, c, weights, bias, scales, l->out_offset, l->in_offset, l->low,
+                                          l->high, out, w, h, n, buffer);
+    if (l->kind == DEPTHWISE)
+        return their_depthwise[l->theirs](in, w, h, c, weights, bias, none, scales, l->out_offset, l->in_offset,
+                                          l->low, l->high, in, w, h, n, buffer, (q7_t)-l->in_offset);
+    add_fpreq(h * w * c, in, scales[0], (float)-l->in_offset, second, scales[1], (float)-l->add[1], scales[2],
+              (float)l->out_offset, out);
+    return 0;
+}
+
+static void in_floats(const layer_t *l)
+{
+    for (int32_t o = 0; o < l->out_c && l->kind != ADD; ++o)
+        scales[o] = factor(multiplier[o], shift[o]);
+    if (l->kind == ADD) {
+        scales[0] = factor(l->add[4], l->add[5]);
+        scales[1] = factor(l->add[2], l->add[3]);
+        scales[2] = 1 / (factor(l->add[6], l->add[7]) * (float)(1 << l->add[0]));
+    }
+}
+#else
 static int tinyengine(const layer_t *l)
 {
     const uint16_t h = (uint16_t)l->height, w = (uint16_t)l->width, c = (uint16_t)l->in_c, n = (uint16_t)l->out_c;
@@ -52,6 +89,9 @@ static int tinyengine(const layer_t *l)
     add(h * w * c, &p, in, second, out);
     return 0;
 }
+
+static void in_floats(const layer_t *l) { (void)l; }
+#endif
 
 static uint32_t at;
 
@@ -76,6 +116,7 @@ int main(void)
         next(from, multiplier, l.kind == ADD ? 0 : 4 * l.out_c);
         next(from, shift, l.kind == ADD ? 0 : 4 * l.out_c);
         next(from, words, 4 * l.words);
+        in_floats(&l);
         memset(out, 0x55, (uint32_t)size);
         marks[2 * i + 1]();
         onchip(&l);

@@ -45,6 +45,12 @@ SOURCES = (
     "src/kernels/int_forward_op/add.c",
     "third_party/CMSIS/CMSIS/NN/Source/ConvolutionFunctions/arm_nn_mat_mult_kernel_s8_s16_reordered.c",
 )
+FLOAT_SOURCES = (
+    "src/kernels/fp_requantize_op/convolve_1x1_s8_fpreq.c",
+    *(f"src/kernels/fp_requantize_op/convolve_1x1_s8_ch{n}_fpreq.c" for n in UNROLLED),
+    "src/kernels/fp_requantize_op/mat_mul_kernels_fpreq.c",
+    "src/kernels/fp_requantize_op/add_fpreq.c",
+)
 INCLUDE = (
     "include",
     "third_party/CMSIS/CMSIS/NN/Include",
@@ -58,6 +64,14 @@ TAKES_POINTWISE = (
     f"const q7_t *, {SHAPE}, const q7_t *, const int32_t *, const int32_t *, const int32_t *,"
     f" int32_t, int32_t, int32_t, int32_t, q7_t *, {SHAPE}, q15_t *"
 )
+TAKES_FLOAT = (
+    f"const q7_t *, {SHAPE}, const q7_t *, const int32_t *, const float *, int32_t, int32_t, int32_t,"
+    f" int32_t, q7_t *, {SHAPE}, q15_t *"
+)
+TAKES_FLOAT_DEPTHWISE = (
+    f"q7_t *, {SHAPE}, const q7_t *, const int32_t *, const int32_t *, const float *,"
+    f" int32_t, int32_t, int32_t, int32_t, q7_t *, {SHAPE}, q15_t *, q7_t"
+)
 TAKES_DEPTHWISE = (
     f"q7_t *, {SHAPE}, const q7_t *, const int32_t *, const int32_t *, const int32_t *, const int32_t *,"
     f" int32_t, int32_t, int32_t, int32_t, q7_t *, {SHAPE}, q15_t *, q7_t"
@@ -66,12 +80,16 @@ TAKES_DEPTHWISE = (
 
 @dataclass(frozen=True)
 class Beside:
-    """A layer by both kernels: counts, and whether the outputs are equal byte for byte."""
+    """A layer by both kernels: counts, and how many bytes of their outputs differ."""
 
     layer: Layer
     ours: Counts
     theirs: Counts
-    equal: bool
+    different: int
+
+    @property
+    def equal(self) -> bool:
+        return not self.different
 
 
 def runs_on_tinyengine(layer: Layer) -> bool:
@@ -115,30 +133,42 @@ def beside(
     checkout: Path,
     core: Core = "cortex-m7",
     ours: Callable[[Layer], KernelUse] = kernel_for,
+    *,
+    floats: bool = False,
 ) -> list[Beside]:
-    """Return all layers by both; raises `OnchipError` where the checkout lacks something."""
-    ran = _emulated(layers, checkout, core, ours)
+    """Return all layers by both; raises `OnchipError` where the checkout lacks something.
+
+    With `floats`, TinyEngine's kernels that scale sums in floating point, which its generator takes where
+    asked to; they round towards zero, so that bytes differ.
+    """
+    ran = _emulated(layers, checkout, core, ours, floats)
     found, at = [], 0
     for i, layer in enumerate(layers):
         size = int(np.prod(layer.output_shape))
         one, other = (ran.files["outputs.bin"][at + j * size : at + (j + 1) * size] for j in (0, 1))
         at += 2 * size
-        found.append(Beside(layer, ran.by_mark[2 * i + 1], ran.by_mark[2 * i + 2], one == other))
+        different = sum(a != b for a, b in zip(one, other, strict=True))
+        found.append(Beside(layer, ran.by_mark[2 * i + 1], ran.by_mark[2 * i + 2], different))
     return found
 
 
 def columns(layer: Conv, checkout: Path, core: Core = "cortex-m7") -> Counts:
     """Return what TinyEngine's pointwise convolution spends outside of its product of matrices: the columns
     of pixels that it writes in 16 bits first."""
-    ran = _emulated([layer], checkout, core, kernel_for)
+    ran = _emulated([layer], checkout, core, kernel_for, floats=False)
     return sum((c for name, c in ran.by_function.items() if name.startswith("convolve_1x1_s8")), Counts())
 
 
 def _emulated(
-    layers: Sequence[Layer], checkout: Path, core: Core, kernel: Callable[[Layer], KernelUse]
+    layers: Sequence[Layer],
+    checkout: Path,
+    core: Core,
+    kernel: Callable[[Layer], KernelUse],
+    floats: bool,
 ) -> Emulation:
     engine = checkout / "TinyEngine"
-    missing = [str(p) for p in (*SOURCES, *INCLUDE) if not (engine / p).exists()]
+    units = FLOAT_SOURCES if floats else SOURCES
+    missing = [str(p) for p in (*units, *INCLUDE) if not (engine / p).exists()]
     if missing or not (checkout / TEMPLATE).is_file():
         raise OnchipError(
             f"{checkout} is no checkout of TinyEngine with its submodule: no {(missing or [TEMPLATE])[0]}"
@@ -158,10 +188,11 @@ def _emulated(
         if isinstance(layer, Conv):
             channels = layer.input_shapes[0][3]
             name = "convolve_1x1_s8" + (f"_ch{channels}" if channels in UNROLLED else "")
+            name += "_fpreq" if floats else ""
             their_index = tables["pointwise"].setdefault(name, len(tables["pointwise"]))
         elif isinstance(layer, Depthwise):
             side = layer.kernel[0]
-            name = f"depthwise_kernel{side}x{side}_stride1_inplace_CHW"
+            name = f"depthwise_kernel{side}x{side}_stride1_inplace_CHW" + ("_fpreq" if floats else "")
             templates[name] = side
             their_index = tables["depthwise"].setdefault(name, len(tables["depthwise"]))
         given, size = (int(np.prod(s)) for s in (layer.input_shapes[0], layer.output_shape))
@@ -174,17 +205,18 @@ def _emulated(
             most[1] = max(most[1], layer.weights.size)
         content += np.array(use.words, "<i8").astype("<i4").tobytes()
         most[0], most[2] = max(most[0], given, size), max(most[2], len(use.words))
+    depthwise = TAKES_FLOAT_DEPTHWISE if floats else TAKES_DEPTHWISE
     sources = {
         "main.c": (HERE / "mcu_tinyengine.c").read_text(),
         "kernels.c": '#include "kernels.h"\n\n' + "\n".join(c_source(f) for f in functions.values()),
         "kernels.h": c_prelude() + "".join(c_prototype(f) + ";\n" for f in functions.values()),
-        "layers.h": _tables(tables, len(layers), most),
-        "genInclude.h": "".join(f"tinyengine_status {name}({TAKES_DEPTHWISE});\n" for name in templates),
+        "layers.h": _tables(tables, len(layers), most, floats),
+        "genInclude.h": "".join(f"tinyengine_status {name}({depthwise});\n" for name in templates),
     }
-    sources |= {f"te_{Path(p).name}": (engine / p).read_text() for p in SOURCES}
+    sources |= {f"te_{Path(p).name}": (engine / p).read_text() for p in units}
     made = runpy.run_path(str(checkout / TEMPLATE))["depthwiseInplace"] if templates else None
     for name, side in templates.items():
-        text = made(side, side, side // 2, side // 2, 1)._genCode()
+        text = made(side, side, side // 2, side // 2, 1, fp_requantize=floats)._genCode()
         sources[f"{name}.c"] = '#include "arm_nnfunctions.h"\n#include "arm_nnsupportfunctions.h"\n' + text
     board = Board("bench", core, 4 << 20, 4 << 20)
     with tempfile.TemporaryDirectory(prefix="onchip-") as folder:
@@ -193,6 +225,8 @@ def _emulated(
             board,
             Path(folder),
             flags=FLAGS,
+            float_abi="hard" if floats else "soft",
+            defines=("FLOAT_SCALES",) if floats else (),
             include=(Path(folder), *(engine / path for path in INCLUDE)),
             stack_bytes=16384,
         )
@@ -227,7 +261,7 @@ def _weights(layer: Conv | Depthwise) -> bytes:
     return found
 
 
-def _tables(tables: dict[str, dict[str, int]], layers: int, most: Sequence[int]) -> str:
+def _tables(tables: dict[str, dict[str, int]], layers: int, most: Sequence[int], floats: bool) -> str:
     lines = ['#include "kernels.h"', f"#define LAYERS {layers}"]
     names = ("MOST_BYTES", "MOST_WEIGHTS", "MOST_WORDS")
     lines += [f"#define {name} {size}" for name, size in zip(names, most, strict=True)]
@@ -235,8 +269,12 @@ def _tables(tables: dict[str, dict[str, int]], layers: int, most: Sequence[int])
     types = {
         "plain": ("void", "plain_kernels", takes + "const int32_t *"),
         "our depthwise": ("void", "depthwise_kernels", takes + "int32_t, int32_t, int32_t, const int32_t *"),
-        "pointwise": ("tinyengine_status", "their_pointwise", TAKES_POINTWISE),
-        "depthwise": ("tinyengine_status", "their_depthwise", TAKES_DEPTHWISE),
+        "pointwise": ("tinyengine_status", "their_pointwise", TAKES_FLOAT if floats else TAKES_POINTWISE),
+        "depthwise": (
+            "tinyengine_status",
+            "their_depthwise",
+            TAKES_FLOAT_DEPTHWISE if floats else TAKES_DEPTHWISE,
+        ),
     }
     for kind, (gives, name, takes) in types.items():
         lines.append(f"static {gives} (*const {name}[])({takes}) = {{{', '.join(tables[kind]) or '0'}}};")

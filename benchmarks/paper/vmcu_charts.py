@@ -62,18 +62,19 @@ def draw(folder: Path) -> None:
 
 def _fig_8(path: Path) -> None:
     """Draw Fig. 8 from the page: it takes a checkout of TinyEngine to measure."""
-    found = [(row[1].split(" ", 1), numbers(row[2:8])) for row in rows("fig8", 9)]
+    found = [(row[1].split(" ", 1), numbers([*row[2:8], *row[9:12]])) for row in rows("fig8", 13)]
     labels = [f"{size.split('x')[0]}, {channels.replace(' ', '')}" for (size, channels), _ in found]
     millions = [
-        ("instructions, millions", [(n[0], n[3]) for _, n in found]),
-        ("loads and stores, millions", [(n[1] + n[2], n[4] + n[5]) for _, n in found]),
+        ("instructions, millions", [(n[0], n[3], n[6]) for _, n in found]),
+        ("loads and stores, millions", [(n[1] + n[2], n[4] + n[5], n[7] + n[8]) for _, n in found]),
     ]
+    names = ("onchip", "TinyEngine", "TinyEngine in floating point")
     panels = [
         Panel(
             title,
             labels,
-            {"onchip": [a / 1e6 for a, _ in pairs], "TinyEngine": [b / 1e6 for _, b in pairs]},
+            {name: [counts[i] / 1e6 for counts in each] for i, name in enumerate(names)},
         )
-        for title, pairs in millions
+        for title, each in millions
     ]
     bars(path, panels, unit="millions", across=2)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 from mcu_tinyengine import Beside, beside, columns, random_pointwise
@@ -27,45 +28,54 @@ PRICES = (0, 1, 2, 4)
 """What a load or store costs beside the instruction that makes it, in instructions."""
 
 
-KINDS = ("as they are", "unrolled", "rounded as there", "rounded as there, unrolled")
-"""Our kernels, and what is changed in them."""
+KINDS = (
+    "as they are",
+    "unrolled",
+    "rounded as there",
+    "rounded as there, unrolled",
+    "floating there",
+    "floating there, unrolled",
+)
+"""What is changed: our kernels, or for the last two TinyEngine's, which then scale in floating point."""
 
 
 def fig_8(checkout: Path) -> Iterator[str]:
     layers = [random_pointwise(*shape) for shape in shapes()]
     slow = [_rounded_twice(layer) for layer in layers]
-    found = {
-        kind: beside(given, checkout, ours=ours)
-        for kind, (given, ours) in zip(
-            KINDS,
-            ((layers, kernel_for), (layers, _unrolled), (slow, kernel_for), (slow, _unrolled)),
-            strict=True,
-        )
-    }
-    for all_ in found.values():
-        _equal(all_)
+    found: dict[str, list[Beside]] = {}
+    for kind in KINDS:
+        given = slow if kind.startswith("rounded") else layers
+        ours = _unrolled if kind.endswith("unrolled") else kernel_for
+        found[kind] = beside(given, checkout, ours=ours, floats=kind.startswith("floating"))
+        if not kind.startswith("floating"):
+            _equal(found[kind])
+    counted = "instructions | loads | stores"
     yield (
-        "| case | layer | onchip: instructions | loads | stores | TinyEngine: instructions | loads | stores "
-        "| of which columns |"
+        f"| case | layer | onchip: {counted} | TinyEngine: {counted} | of which columns "
+        f"| in floating point: {counted} | bytes that differ |"
     )
-    yield f"|--:|---|{'--:|' * 7}"
-    plain = found[KINDS[0]]
-    for i, (layer, one) in enumerate(zip(layers, plain, strict=True), 1):
-        beforehand = columns(layer, checkout).instructions / one.theirs.instructions
-        counts = " | ".join(
-            f"{n:,}" for c in (one.ours, one.theirs) for n in (c.instructions, c.loads, c.stores)
+    yield f"|--:|---|{'--:|' * 11}"
+    for i, (one, other) in enumerate(zip(found[KINDS[0]], found[KINDS[4]], strict=True), 1):
+        assert isinstance(one.layer, Conv)
+        beforehand = columns(one.layer, checkout).instructions / one.theirs.instructions
+        first, second, third = (
+            f"{c.instructions:,} | {c.loads:,} | {c.stores:,}" for c in (one.ours, one.theirs, other.theirs)
         )
-        yield f"| {i} | {layer.name.replace('>', ' > ')} | {counts} | {beforehand:.1%} |"
+        wrong = other.different / prod(one.layer.output_shape)
+        yield (
+            f"| {i} | {one.layer.name.replace('>', ' > ')} | {first} | {second} | {beforehand:.1%} "
+            f"| {third} | {wrong:.1%} |"
+        )
     yield ""
     yield f"| case | fewer instructions: {' | '.join(KINDS)} | fewer accesses, as they are |"
-    yield "|--:|--:|--:|--:|--:|--:|"
+    yield f"|--:|{'--:|' * 7}"
     for i, each in enumerate(zip(*found.values(), strict=True), 1):
         shares = [_saved(one, 0) for one in each]
         shares.append(1 - _accesses(each[0].ours) / _accesses(each[0].theirs))
         yield f"| {i} | {' | '.join(f'{share:.1%}' for share in shares)} |"
     yield ""
     yield f"| a load or store costs, beside its instruction | saved: {' | '.join(KINDS)} | paper |"
-    yield "|---|--:|--:|--:|--:|--:|"
+    yield f"|---|{'--:|' * 7}"
     for price in PRICES:
         cells = " | ".join(_range([_saved(one, price) for one in all_]) for all_ in found.values())
         paper = "20.6-53.0 % of the energy" if price else "18.5-40.0 % of the latency"
@@ -91,25 +101,37 @@ def _rounded_twice(layer: Conv) -> Conv:
 def table_3_beside(checkout: Path) -> Iterator[str]:
     model = int8_model(MODEL)
     blocks = list(layers_of_blocks(MODEL))
-    found = beside([model.layer[name] for _, names in blocks for name in names], checkout)
-    _equal(found)
-    by_name = {one.layer.name: one for one in found}
+    layers = [model.layer[name] for _, names in blocks for name in names]
+    found = {floats: beside(layers, checkout, floats=floats) for floats in (False, True)}
+    _equal(found[False])
+    by_name = {floats: {one.layer.name: one for one in all_} for floats, all_ in found.items()}
+    counted = "instructions | loads | stores"
     yield (
-        "| block | onchip: instructions | loads | stores | TinyEngine: instructions | loads | stores "
-        "| TinyEngine / onchip: instructions | accesses | paper, ms |"
+        f"| block | onchip: {counted} | TinyEngine: {counted} | in floating point: instructions "
+        "| TinyEngine / onchip: instructions | accesses | floating: instructions | paper, ms |"
     )
-    yield f"|---|{'--:|' * 9}"
-    ratios: list[tuple[float, float, float]] = []
+    yield f"|---|{'--:|' * 11}"
+    ratios: list[tuple[float, ...]] = []
     for name, names in blocks:
-        ours = sum((by_name[layer].ours for layer in names), Counts())
-        theirs = sum((by_name[layer].theirs for layer in names), Counts())
+        ours, theirs, again, floating = (
+            sum((getattr(by_name[floats][layer], side) for layer in names), Counts())
+            for floats in (False, True)
+            for side in ("ours", "theirs")
+        )
         vmcu, tiny = MILLISECONDS[name]
-        ratio = theirs.instructions / ours.instructions, _accesses(theirs) / _accesses(ours), tiny / vmcu
-        ratios.append(ratio)
+        ratios.append(
+            (
+                theirs.instructions / ours.instructions,
+                _accesses(theirs) / _accesses(ours),
+                floating.instructions / again.instructions,
+                tiny / vmcu,
+            )
+        )
         counts = " | ".join(f"{n:,}" for c in (ours, theirs) for n in (c.instructions, c.loads, c.stores))
-        yield f"| {name} | {counts} | {' | '.join(f'{r:.2f}' for r in ratio)} |"
+        cells = " | ".join(f"{ratio:.2f}" for ratio in ratios[-1])
+        yield f"| {name} | {counts} | {floating.instructions:,} | {cells} |"
     means = (sum(column) / len(ratios) for column in zip(*ratios, strict=True))
-    yield f"| mean | | | | | | | {' | '.join(f'{mean:.2f}' for mean in means)} |"
+    yield f"| mean | | | | | | | | {' | '.join(f'{mean:.2f}' for mean in means)} |"
 
 
 def _equal(found: Sequence[Beside]) -> None:

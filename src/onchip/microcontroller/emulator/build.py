@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
 from onchip.base.errors import BuildFailed, DoesNotFitBoard, UsageError
 from onchip.base.figures import figure
@@ -70,11 +71,13 @@ def build(
     defines: Iterable[str] = (),
     flags: Iterable[str] = FLAGS,
     include: Iterable[Path] = (),
+    float_abi: Literal["soft", "hard"] = "soft",
 ) -> Image:
     """Compile and link `sources` (file name to C, `main` among them) with the start-up code into `folder`.
 
-    Raises `DoesNotFitBoard` where RAM or flash does not suffice, `BuildFailed` with the compiler's first
-    error, `MissingTool` without a cross compiler.
+    Onchip's programs use no floating point; `float_abi` is for those of others. Raises `DoesNotFitBoard`
+    where RAM or flash does not suffice, `BuildFailed` with the compiler's first error, `MissingTool` without
+    a cross compiler.
     """
     wrong = [name for name in sources if not _SOURCE_NAME.fullmatch(name)]
     if wrong or stack_bytes < 64:
@@ -92,7 +95,7 @@ def build(
             tools.gcc,
             f"-mcpu={board.core}",
             "-mthumb",
-            "-mfloat-abi=soft",
+            f"-mfloat-abi={float_abi}",
             *flags,
             *(f"-D{define}" for define in defines),
             *(f"-I{path}" for path in include),
