@@ -47,7 +47,11 @@ def fig_8(checkout: Path) -> Iterator[str]:
         given = slow if kind.startswith("rounded") else layers
         ours = _unrolled if kind.endswith("unrolled") else kernel_for
         found[kind] = beside(given, checkout, ours=ours, floats=kind.startswith("floating"))
-        if not kind.startswith("floating"):
+        if kind.startswith("floating"):  # onchip's kernels as they are built otherwise, without the FPU
+            plain = found["unrolled" if kind.endswith("unrolled") else KINDS[0]]
+            pairs = zip(plain, found[kind], strict=True)
+            found[kind] = [replace(other, ours=one.ours) for one, other in pairs]
+        else:
             _equal(found[kind])
     counted = "instructions | loads | stores"
     yield (
@@ -113,17 +117,16 @@ def table_3_beside(checkout: Path) -> Iterator[str]:
     yield f"|---|{'--:|' * 11}"
     ratios: list[tuple[float, ...]] = []
     for name, names in blocks:
-        ours, theirs, again, floating = (
+        ours, theirs, floating = (
             sum((getattr(by_name[floats][layer], side) for layer in names), Counts())
-            for floats in (False, True)
-            for side in ("ours", "theirs")
+            for floats, side in ((False, "ours"), (False, "theirs"), (True, "theirs"))
         )
         vmcu, tiny = MILLISECONDS[name]
         ratios.append(
             (
                 theirs.instructions / ours.instructions,
                 _accesses(theirs) / _accesses(ours),
-                floating.instructions / again.instructions,
+                floating.instructions / ours.instructions,
                 tiny / vmcu,
             )
         )

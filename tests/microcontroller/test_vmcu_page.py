@@ -109,16 +109,19 @@ def test_the_smallest_block_grows_by_a_third() -> None:
 
 
 def test_savings_of_fig_8_are_those_of_its_counts() -> None:
-    counts = [numbers(row[2:8]) for row in rows("fig8", 13)]
+    counts = [numbers([*row[2:8], *row[9:12]]) for row in rows("fig8", 13)]
     savings = [numbers(row[1:]) for row in rows("fig8", 8)[:9]]
     assert len(counts) == len(savings) == len(shapes()) == 9
     assert [row[1] for row in rows("fig8", 13)] == [f"{n}x{n} {c} > {k}" for n, c, k in shapes()]
     for i, (ours, share) in enumerate(zip(counts, savings, strict=True)):
         assert share[0] == round(100 * (1 - ours[0] / ours[3]), 1), i
+        assert share[4] == round(100 * (1 - ours[0] / ours[6]), 1), i
         assert share[6] == round(100 * (1 - (ours[1] + ours[2]) / (ours[4] + ours[5])), 1), i
     for price, row in zip((0, 1, 2, 4), rows("fig8", 8)[9:], strict=True):
         saved = [1 - (n[0] + price * (n[1] + n[2])) / (n[3] + price * (n[4] + n[5])) for n in counts]
         assert row[1] == f"{min(saved):.1%} to {max(saved):.1%}"
+        saved = [1 - (n[0] + price * (n[1] + n[2])) / (n[6] + price * (n[7] + n[8])) for n in counts]
+        assert row[5] == f"{min(saved):.1%} to {max(saved):.1%}"
 
 
 def test_ratios_of_table_3_are_those_of_its_counts() -> None:
@@ -127,7 +130,7 @@ def test_ratios_of_table_3_are_those_of_its_counts() -> None:
     for row in found:
         assert row[7] == round(row[3] / row[0], 2)
         assert row[8] == round((row[4] + row[5]) / (row[1] + row[2]), 2)
-        assert row[6] < row[3]
+        assert row[9] == round(row[6] / row[0], 2)
     (mean,) = (numbers(row[8:]) for row in rows("table3_beside", 12) if row[0] == "mean")
     for column, value in enumerate(mean):
         assert value == pytest.approx(sum(row[7 + column] for row in found) / 8, abs=0.006)
