@@ -43,7 +43,7 @@ class Result:
     needs: str = ""
 
 
-SIMULATED = "table2 table4 table5 table6 setup rivals totals table7 fig1 fig3 fig4 fig5 fig6"
+SIMULATED = "table2 table4 table5 table6 setup rivals layers totals table7 fig1 fig3 fig4 fig5 fig6"
 COUNTED = "formulas errata table2 fig7 fig9 fig10"
 
 MCU_FILES = (

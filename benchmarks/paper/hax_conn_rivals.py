@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from time import process_time
 from typing import TypeVar
 
 from hax_conn_cases import XAVIER, ms, percent, profile_of, soc_of
-from hax_conn_setup import on_setup
+from hax_conn_setup import gpu_ms, on_setup, scaled, with_rest
 from hax_conn_timed import divided
 
+import onchip
 from onchip.machines.contention import NO_CONTENTION
 from onchip.multi_dnn.baselines import Baseline, Rows, _changes, _listed, h2h, herald
 from onchip.multi_dnn.dispatch import first_come
@@ -21,9 +23,21 @@ from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.published import experiments
 from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.synthetic import synthetic_profile
 from onchip.multi_dnn.workload import Job, Workload
 
-__all__ = ["RIVALS", "Rivalled", "long_pair", "rivalled", "rivals", "searched", "surprise"]
+__all__ = [
+    "RIVALS",
+    "Rivalled",
+    "divided_rival",
+    "h2h_in_python",
+    "layers",
+    "long_pair",
+    "rivalled",
+    "rivals",
+    "searched",
+    "surprise",
+]
 
 
 @dataclass(frozen=True)
@@ -109,6 +123,61 @@ def _slower_than_gpu() -> Iterator[str]:
                 times = (row.ms[rule.column], one.expected, one.enforced, one.first_come)
                 count += times[at] > row.ms["gpu_only"]
             yield str(count)
+
+
+# -- a layer a group -------------------------------------------------------------------------------------
+
+MOST = 1000
+"""Groups of a network: more than any of these has places to cut it."""
+
+
+@dataclass(frozen=True)
+class Divided:
+    """Groups of all networks, and for a rival how often networks change the unit, and the time in ms."""
+
+    groups: int
+    changes: int
+    ms: float
+
+
+@cache
+def divided_rival(number: int, who: str, most: int) -> Divided:
+    """A rival's schedule on the paper's set-up, networks cut into so many groups at most, under `light`."""
+    row, unit = experiments()[number - 1], on_setup(number, "light").factors[1]
+    soc = soc_of(row.soc)
+    jobs = []
+    for chain in row.chains:
+        for n, name in enumerate(chain):
+            profile = synthetic_profile(onchip.load(f"zoo:{name}").network, soc, most=most)
+            jobs.append(Job(name, profile, 1, chain[n - 1 : n] if n else ()))
+    workload = with_rest(Workload(soc, tuple(jobs), soc.model("light")), row)
+    workload = scaled(workload, (row.ms["gpu_only"] / gpu_ms(workload), unit))
+    rows = RIVALS[who].rows(workload)
+    timeline = simulate(workload, first_come(workload, [[units] for units in rows]))
+    changes = sum(a != b for units in rows for a, b in pairwise(units))
+    return Divided(sum(map(len, rows)), changes, Objective.LATENCY.cost_ms(timeline))
+
+
+def layers() -> Iterator[str]:
+    """What Herald and H2H make of networks that may be cut wherever one tensor crosses."""
+    heads = [f"{who}: {what}" for who in RIVALS for what in ("paper", "in ten", "everywhere")]
+    yield "| # | GPU only | groups | " + " | ".join(heads) + " |"
+    yield "|--:|--:|--:|" + "--:|" * len(heads)
+    slower_than_gpu = dict.fromkeys(heads, 0)
+    for row in experiments():
+        cells, times = [], []
+        for who, rule in RIVALS.items():
+            found = [divided_rival(row.number, who, most) for most in (10, MOST)]
+            cells += [ms(row.ms[rule.column]), *(f"{one.ms:.2f} ({one.changes})" for one in found)]
+            times += [row.ms[rule.column], *(one.ms for one in found)]
+        for head, time in zip(heads, times, strict=True):
+            slower_than_gpu[head] += time > row.ms["gpu_only"]
+        groups = " to ".join(str(divided_rival(row.number, "Herald", most).groups) for most in (10, MOST))
+        yield f"| {row.number} | {ms(row.ms['gpu_only'])} | {groups} | " + " | ".join(cells) + " |"
+    yield "| slower than the GPU alone | | | " + " | ".join(map(str, slower_than_gpu.values())) + " |"
+
+
+# -- how long they search --------------------------------------------------------------------------------
 
 
 def searched() -> Iterator[str]:

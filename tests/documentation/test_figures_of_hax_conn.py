@@ -80,14 +80,18 @@ def test_shares_that_only_the_text_says() -> None:
 
 
 def test_herald_and_h2h_are_the_papers() -> None:
-    theirs = {row[0]: row for row in rows("hax-conn.md", "Table 6") if len(row) == 9}
-    assert len(theirs) >= 10
-    for row, (gpu, _, herald, h2h, _) in zip(experiments(), times(), strict=True):
-        assert [float(theirs[row[0]][at]) for at in (1, 5)] == [herald, h2h]
-        assert gpu > 0
-    slower = theirs["slower than the GPU alone"]
-    assert int(slower[1]) == sum(herald > gpu for gpu, _, herald, _, _ in times())
-    assert int(slower[5]) == sum(h2h > gpu for gpu, _, _, h2h, _ in times())
+    below = [row for row in rows("hax-conn.md", "Table 6") if len(row) == 9]
+    both: dict[bool, dict[str, list[str]]] = {False: {}, True: {}}
+    for row in below:
+        both[" to " in row[2] or not row[2]][row[0]] = row
+    for in_layers, places in ((False, (1, 5)), (True, (3, 6))):
+        for words, (_, _, herald, h2h, _) in zip(experiments(), times(), strict=True):
+            assert [float(both[in_layers][words[0]][at]) for at in places] == [herald, h2h]
+        slower = both[in_layers]["slower than the GPU alone"]
+        assert int(slower[places[0]]) == sum(herald > gpu for gpu, _, herald, _, _ in times())
+        assert int(slower[places[1]]) == sum(h2h > gpu for gpu, _, _, h2h, _ in times())
+    alone = [float(both[True][words[0]][1]) for words in experiments()]
+    assert alone == [gpu for gpu, *_ in times()]
 
 
 def test_vgg19s_pairs_are_the_papers() -> None:
