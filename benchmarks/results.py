@@ -106,6 +106,7 @@ RESULTS = (
             "paper/cosma.py measure {kept}/cosma.json",
             "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
         ),
+        quick="paper/cosma.py render --section arena orders",
         needs="pip install 'onchip[docs]'",
     ),
     Result(
@@ -161,7 +162,8 @@ RESULTS = (
         "placement-ilp.md",
         (
             "ilp_size.py --into docs/placement-ilp.md",
-            "ilp_networks.py measure {kept}/ilp.json",
+            "ilp_networks.py measure {kept}/ilp.json --start nothing --seconds 20",
+            "ilp_networks.py measure {kept}/ilp.json --start plan --seconds 120",
             "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
         ),
         quick="ilp_size.py",
