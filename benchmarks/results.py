@@ -162,7 +162,8 @@ RESULTS = (
         "placement-ilp.md",
         (
             "ilp_size.py --into docs/placement-ilp.md",
-            "ilp_networks.py measure {kept}/ilp.json --start nothing --seconds 20",
+            "ilp_networks.py measure {kept}/ilp.json --start nothing --graph fused attention --seconds 20",
+            "ilp_networks.py measure {kept}/ilp.json --start nothing --graph op --seconds 10",
             "ilp_networks.py measure {kept}/ilp.json --start plan --seconds 120",
             "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
         ),

@@ -81,6 +81,15 @@ def test_herald_is_slow_where_networks_are_cut_finely_and_h2h_is_not() -> None:
     assert divided_rival(6, "H2H", MOST).ms < gpu
 
 
+@pytest.mark.thorough
+def test_h2h_by_its_lists_alone_is_as_slow_as_the_papers() -> None:
+    for number in (2, 7):
+        theirs = experiments()[number - 1].ms["h2h"]
+        whole, lists = (divided_rival(number, who, MOST) for who in ("H2H", "H2H, lists alone"))
+        assert abs(lists.ms / theirs - 1) < 0.1
+        assert whole.ms < 0.9 * theirs
+
+
 def test_h2h_in_python_finds_what_h2h_finds() -> None:
     workload = on_setup(2, "light").found.result.solution.timeline.workload
     assert h2h_in_python(workload) == h2h(workload)
