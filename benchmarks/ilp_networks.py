@@ -250,6 +250,12 @@ def summary(records: list[Row]) -> Iterator[str]:
             rows = chosen(graph, start, network="deeplabv3_resnet50", tensors="resident", at=at)
             of_deeplab.append(told(rows[0]) if rows else "")
         yield f"| DeepLabV3 with parameters at {at} | {theirs:g} | " + " | ".join(of_deeplab) + " |"
+    whole = []
+    for start in STARTS:
+        rows = chosen("attention", start)
+        ended = [r["seconds"] for r in rows if proved(r)]
+        whole.append(f"{max(ended):.1f} ({len(ended)} of {len(rows)})" if ended else "")
+    yield f"| the Transformer with attention whole: most | | {' | '.join(whole)} | | |"
 
 
 # -- the command line ------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Result:
     needs: str = ""
 
 
-SIMULATED = "table2 table4 table5 table6 setup rivals totals table7 fig1 fig3 fig4 fig5 fig6"
+SIMULATED = "table2 table4 table5 table6 setup rivals layers totals table7 fig1 fig3 fig4 fig5 fig6"
 COUNTED = "formulas errata table2 fig7 fig9 fig10"
 
 MCU_FILES = (
@@ -106,6 +106,7 @@ RESULTS = (
             "paper/cosma.py measure {kept}/cosma.json",
             "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
         ),
+        quick="paper/cosma.py render --section arena orders",
         needs="pip install 'onchip[docs]'",
     ),
     Result(
@@ -161,7 +162,9 @@ RESULTS = (
         "placement-ilp.md",
         (
             "ilp_size.py --into docs/placement-ilp.md",
-            "ilp_networks.py measure {kept}/ilp.json",
+            "ilp_networks.py measure {kept}/ilp.json --start nothing --graph fused attention --seconds 20",
+            "ilp_networks.py measure {kept}/ilp.json --start nothing --graph op --seconds 10",
+            "ilp_networks.py measure {kept}/ilp.json --start plan --seconds 120",
             "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
         ),
         quick="ilp_size.py",

@@ -7,7 +7,7 @@
 ("with parameters"), fused and not, in onchip's ways and in the paper's four; networks come from the zoo, or
 where that lacks one from a FOLDER of `onchip.network/1` files. What DATA.json holds of other networks stays.
 `render` prints the sections (`--list` names them), or puts them into the page, and the plots beside it where
-matplotlib is installed (`pip install 'onchip[docs]'`); `arena` and `orders` are measured as they are printed.
+matplotlib is installed (`pip install 'onchip[docs]'`); `--section arena orders` needs no DATA.
 Seconds are CPU seconds of one process, the best of three where they are under half a second.
 """
 
@@ -65,6 +65,8 @@ BUDGETS = ("MR", "MH", "MP")
 GENERIC = load_chip("generic")
 WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 
+WITHOUT_DATA = {"arena", "orders"}
+"""Sections that are measured as they are printed."""
 KEYS = ("network", "granularity", "weights", "at")
 Row = dict[str, Any]
 
@@ -181,7 +183,8 @@ def main() -> None:
 
         print("\n".join(cosma_page.sections({"records": [], "machine": ""})))
         return
-    if args.action is None or args.data is None:
+    needless = args.action == "render" and args.section and {*args.section} <= WITHOUT_DATA
+    if args.action is None or (args.data is None and not needless):
         parser.error("say measure or render, and DATA.json")
     if args.action == "measure":
         import ortools.sat.python.cp_model  # noqa: F401  so that no plan's time has its import in it
@@ -204,11 +207,13 @@ def main() -> None:
         return
     import cosma_page
 
-    measured = json.loads(args.data.read_text())
+    measured = {"records": [], "machine": ""} if args.data is None else json.loads(args.data.read_text())
     sections = cosma_page.sections(measured)
+    if unknown := {*(args.section or ())} - {*sections}:
+        parser.error(f"no section {', '.join(sorted(unknown))}; --list names them")
     chosen = {name: sections[name] for name in args.section or sections}
     write(chosen, args.into)
-    if args.into is not None:
+    if args.into is not None and args.data is not None:
         try:
             cosma_page.pictures(measured, args.into.parent / "images")
         except ImportError:

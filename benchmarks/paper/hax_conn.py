@@ -24,7 +24,7 @@ import hax_conn_timed
 from hax_conn_claims import claims
 from hax_conn_figures import fig_1, fig_3, fig_4, fig_5, fig_6
 from hax_conn_overhead import table_7
-from hax_conn_rivals import rivals, searched
+from hax_conn_rivals import layers, rivals, searched
 from hax_conn_sensitivity import sensitivity
 from hax_conn_setup import setup, table_6
 from hax_conn_strength import strength, vgg19_pairs
@@ -40,6 +40,7 @@ SECTIONS: dict[str, Section] = {
     "table6": table_6,
     "setup": setup,
     "rivals": rivals,
+    "layers": layers,
     "totals": totals,
     "strength": strength,
     "vgg19": vgg19_pairs,

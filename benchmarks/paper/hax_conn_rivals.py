@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from time import process_time
 from typing import TypeVar
 
 from hax_conn_cases import XAVIER, ms, percent, profile_of, soc_of
-from hax_conn_setup import on_setup
+from hax_conn_setup import gpu_ms, on_setup, scaled, with_rest
 from hax_conn_timed import divided
 
+import onchip
 from onchip.machines.contention import NO_CONTENTION
 from onchip.multi_dnn.baselines import Baseline, Rows, _changes, _listed, h2h, herald
 from onchip.multi_dnn.dispatch import first_come
@@ -21,9 +23,22 @@ from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.published import experiments
 from onchip.multi_dnn.simulate import simulate
+from onchip.multi_dnn.synthetic import synthetic_profile
 from onchip.multi_dnn.workload import Job, Workload
 
-__all__ = ["RIVALS", "Rivalled", "long_pair", "rivalled", "rivals", "searched", "surprise"]
+__all__ = [
+    "RIVALS",
+    "Rivalled",
+    "divided_rival",
+    "h2h_in_python",
+    "layers",
+    "long_pair",
+    "over_cut",
+    "rivalled",
+    "rivals",
+    "searched",
+    "surprise",
+]
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,14 @@ class Rule:
 
 
 RIVALS = {"Herald": Rule("herald", herald, False), "H2H": Rule("h2h", h2h, True)}
+
+
+def listed(workload: Workload) -> Rows:
+    """H2H's lists with transitions, without the changes of a group's unit that come after them."""
+    return _listed(workload, lambda profile, g, u, v: profile.transition_ms(g, u, v))
+
+
+CUT = {**RIVALS, "H2H, lists alone": Rule("h2h", listed, True)}
 COLUMNS = ("paper", "expected", "its order enforced", "first come")
 Found = TypeVar("Found")
 ROUNDS = 3
@@ -111,6 +134,74 @@ def _slower_than_gpu() -> Iterator[str]:
             yield str(count)
 
 
+# -- a layer a group -------------------------------------------------------------------------------------
+
+NEAR = 0.1
+"""A time this near to the paper's, as a fraction of it, counts as its."""
+MOST = 1000
+"""Groups of a network: more than any of these has places to cut it."""
+
+
+@dataclass(frozen=True)
+class Divided:
+    """Groups of all networks, and for a rival how often networks change the unit, and the time in ms."""
+
+    groups: int
+    changes: int
+    ms: float
+
+
+@cache
+def divided_rival(number: int, who: str, most: int, contention: str = "light") -> Divided:
+    """A rival's schedule on the paper's set-up, networks cut into so many groups at most."""
+    row, unit = experiments()[number - 1], on_setup(number, contention).factors[1]
+    soc = soc_of(row.soc)
+    jobs = []
+    for chain in row.chains:
+        for n, name in enumerate(chain):
+            profile = synthetic_profile(onchip.load(f"zoo:{name}").network, soc, most=most)
+            jobs.append(Job(name, profile, 1, chain[n - 1 : n] if n else ()))
+    workload = with_rest(Workload(soc, tuple(jobs), soc.model(contention)), row)
+    workload = scaled(workload, (row.ms["gpu_only"] / gpu_ms(workload), unit))
+    rows = CUT[who].rows(workload)
+    timeline = simulate(workload, first_come(workload, [[units] for units in rows]))
+    changes = sum(a != b for units in rows for a, b in pairwise(units))
+    return Divided(sum(map(len, rows)), changes, Objective.LATENCY.cost_ms(timeline))
+
+
+def over_cut(number: int, contention: str) -> float:
+    """Time saved over the naive columns and both rivals, these on networks cut everywhere, H2H by lists."""
+    one = on_setup(number, contention)
+    rivals = (divided_rival(number, who, MOST, contention).ms for who in ("Herald", "H2H, lists alone"))
+    return 1 - one.found.cost / min(one.found.cost / (1 - one.gain), *rivals)
+
+
+def layers() -> Iterator[str]:
+    """What Herald and H2H make of networks that may be cut wherever one tensor crosses."""
+    heads = [f"{who}: {what}" for who in CUT for what in ("paper", "in ten", "everywhere")]
+    yield "| # | GPU only | groups | " + " | ".join(heads) + " |"
+    yield "|--:|--:|--:|" + "--:|" * len(heads)
+    over_gpu, near = dict.fromkeys(heads, 0), dict.fromkeys(heads, 0)
+    for row in experiments():
+        cells = []
+        for who, rule in CUT.items():
+            theirs = row.ms[rule.column]
+            found = [divided_rival(row.number, who, most) for most in (10, MOST)]
+            cells += [ms(theirs), *(f"{one.ms:.2f} ({one.changes})" for one in found)]
+            for what, time in zip(
+                ("paper", "in ten", "everywhere"), (theirs, *(o.ms for o in found)), strict=True
+            ):
+                over_gpu[f"{who}: {what}"] += time > row.ms["gpu_only"]
+                near[f"{who}: {what}"] += abs(time / theirs - 1) < NEAR
+        groups = " to ".join(str(divided_rival(row.number, "Herald", most).groups) for most in (10, MOST))
+        yield f"| {row.number} | {ms(row.ms['gpu_only'])} | {groups} | " + " | ".join(cells) + " |"
+    yield "| slower than the GPU alone | | | " + " | ".join(map(str, over_gpu.values())) + " |"
+    yield f"| within {100 * NEAR:.0f} % of the paper's | | | " + " | ".join(map(str, near.values())) + " |"
+
+
+# -- how long they search --------------------------------------------------------------------------------
+
+
 def searched() -> Iterator[str]:
     """CPU ms of one search each, for a network in more and more pieces beside GoogleNet."""
     yield (
@@ -136,7 +227,7 @@ def searched() -> Iterator[str]:
 def h2h_in_python(workload: Workload) -> Rows:
     """H2H-like without its limit on changes, each of them judged by the simulator in Python."""
     blind = replace(workload, model=NO_CONTENTION)
-    rows = [list(row) for row in _listed(blind, lambda profile, g, u, v: profile.transition_ms(g, u, v))]
+    rows = [list(row) for row in listed(blind)]
 
     def makespan() -> float:
         return simulate(blind, first_come(blind, [[row] for row in rows])).makespan_ms

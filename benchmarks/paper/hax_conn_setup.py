@@ -63,9 +63,9 @@ def on_setup(
     """
     row = experiments()[number - 1]
     workload = experiment(row, contention)
-    if rest and number in TAKES_THE_REST:
-        workload = _with_rest(workload, TAKES_THE_REST[number], row.ms["gpu_only"])
-    gpu = row.ms["gpu_only"] / _gpu_ms(workload)
+    if rest:
+        workload = with_rest(workload, row)
+    gpu = row.ms["gpu_only"] / gpu_ms(workload)
     low, high = LEAST, MOST
     for _ in range(STEPS):
         middle = (low * high) ** 0.5
@@ -96,17 +96,20 @@ def slower(profile: Profile, factors: Sequence[float]) -> Profile:
     return replace(profile, groups=tuple(map(group, profile.groups)))
 
 
-def _with_rest(workload: Workload, network: str, gpu_only: float) -> Workload:
-    """The workload in which the network takes on the GPU what the others leave of `gpu_only`."""
+def with_rest(workload: Workload, row: Experiment) -> Workload:
+    """The workload in which a network without a time takes on the GPU what the others leave of *GPU only*."""
+    if row.number not in TAKES_THE_REST:
+        return workload
     jobs = list(workload.jobs)
-    at = [job.name for job in jobs].index(network)
+    at = [job.name for job in jobs].index(TAKES_THE_REST[row.number])
     own = jobs[at].profile.total_ms(0) or 0.0
-    factor = (gpu_only - (_gpu_ms(workload) - own)) / own
+    factor = (row.ms["gpu_only"] - (gpu_ms(workload) - own)) / own
     jobs[at] = replace(jobs[at], profile=slower(jobs[at].profile, (factor, factor)))
     return replace(workload, jobs=tuple(jobs))
 
 
-def _gpu_ms(workload: Workload) -> float:
+def gpu_ms(workload: Workload) -> float:
+    """ms of all networks on the GPU, one after the other."""
     return sum(job.profile.total_ms(0) or 0.0 for job in workload.jobs)
 
 

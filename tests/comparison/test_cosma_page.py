@@ -146,6 +146,24 @@ def test_attention_as_one_operator_keeps_what_goes_in_and_out() -> None:
     ]
 
 
+def test_the_ilps_cells_are_proved_where_the_page_says_so() -> None:
+    cases = rows(ILP, "equal")[1:]
+    of_ten = [row for row in cases if row[1] != "attention whole"]
+    assert len(of_ten) == 120
+    assert len({(row[0], row[1], row[2], row[3]) for row in cases}) == len(cases) == 126
+    assert all(row[10] == "yes" or "no proof" in row[8] for row in cases)
+    proved = sum("no proof" not in row[8] for row in of_ten)
+    said = next(row for row in rows(COSMA, "ilp") if row[0] == "cases proved")
+    assert sum(int(cell.split(" of ")[0]) for cell in (said[2], said[4])) == proved >= 116
+    whole = [row for row in cases if row[1] == "attention whole"]
+    assert all(float(row[8]) < 2 for row in whole)
+    parts = [row for row in cases if row[0] == "Transformer" and row[1] == "fused"]
+    assert [row[7] for row in whole] == [row[7] for row in parts]
+    assert all(
+        int(a[4].replace(",", "")) < int(b[4].replace(",", "")) / 3 for a, b in zip(whole, parts, strict=True)
+    )
+
+
 def test_cells_of_the_ilp_say_what_was_proved() -> None:
     proved = {"value": 6, "bound": 6, "exact": 6, "seconds": 1.26, "limit": 20.0}
     assert ilp_networks.told(proved) == "1.3"

@@ -80,14 +80,16 @@ def test_shares_that_only_the_text_says() -> None:
 
 
 def test_herald_and_h2h_are_the_papers() -> None:
-    theirs = {row[0]: row for row in rows("hax-conn.md", "Table 6") if len(row) == 9}
-    assert len(theirs) >= 10
-    for row, (gpu, _, herald, h2h, _) in zip(experiments(), times(), strict=True):
-        assert [float(theirs[row[0]][at]) for at in (1, 5)] == [herald, h2h]
-        assert gpu > 0
-    slower = theirs["slower than the GPU alone"]
-    assert int(slower[1]) == sum(herald > gpu for gpu, _, herald, _, _ in times())
-    assert int(slower[5]) == sum(h2h > gpu for gpu, _, _, h2h, _ in times())
+    below = rows("hax-conn.md", "Table 6")
+    both = {width: {row[0]: row for row in below if len(row) == width} for width in (9, 12)}
+    for width, places in ((9, (1, 5)), (12, (3, 6)), (12, (3, 9))):
+        for words, (_, _, herald, h2h, _) in zip(experiments(), times(), strict=True):
+            assert [float(both[width][words[0]][at]) for at in places] == [herald, h2h]
+        slower = both[width]["slower than the GPU alone"]
+        assert int(slower[places[0]]) == sum(herald > gpu for gpu, _, herald, _, _ in times())
+        assert int(slower[places[1]]) == sum(h2h > gpu for gpu, _, _, h2h, _ in times())
+    alone = [float(both[12][words[0]][1]) for words in experiments()]
+    assert alone == [gpu for gpu, *_ in times()]
 
 
 def test_vgg19s_pairs_are_the_papers() -> None:

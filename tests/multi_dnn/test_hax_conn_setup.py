@@ -13,7 +13,7 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
 from hax_conn_acceptance import BETTER  # noqa: E402
 from hax_conn_cases import ORIN, WRONG, profile_of  # noqa: E402
-from hax_conn_rivals import RIVALS, h2h_in_python, rivalled, surprise  # noqa: E402
+from hax_conn_rivals import MOST, RIVALS, divided_rival, h2h_in_python, rivalled, surprise  # noqa: E402
 from hax_conn_setup import ALL, SEVEN, on_setup, paper_naive, slower  # noqa: E402
 from hax_conn_strength import connected_slower, vgg19_gaining  # noqa: E402
 
@@ -69,6 +69,25 @@ def test_herald_and_h2h_expect_less_than_comes_and_an_enforced_order_is_no_excus
         assert one.enforced < experiments()[0].ms["gpu_only"]
     found = on_setup(1, "light").found
     assert max(surprise(b) for b in found.result.baselines if b.name == "H2H-like") > 0.05
+
+
+@pytest.mark.thorough
+def test_herald_is_slow_where_networks_are_cut_finely_and_h2h_is_not() -> None:
+    gpu = experiments()[5].ms["gpu_only"]
+    coarse, fine = (divided_rival(6, "Herald", most) for most in (10, MOST))
+    assert fine.groups > coarse.groups
+    assert fine.changes > coarse.changes
+    assert fine.ms > max(gpu, coarse.ms)
+    assert divided_rival(6, "H2H", MOST).ms < gpu
+
+
+@pytest.mark.thorough
+def test_h2h_by_its_lists_alone_is_as_slow_as_the_papers() -> None:
+    for number in (2, 7):
+        theirs = experiments()[number - 1].ms["h2h"]
+        whole, lists = (divided_rival(number, who, MOST) for who in ("H2H", "H2H, lists alone"))
+        assert abs(lists.ms / theirs - 1) < 0.1
+        assert whole.ms < 0.9 * theirs
 
 
 def test_h2h_in_python_finds_what_h2h_finds() -> None:
