@@ -152,7 +152,10 @@ def accelerators(d: Data) -> Iterator[Claim]:
     causes = {
         "eyeriss": ("uncompressed", "its feature maps not compressed"),
         "shidiannao": ("one row", "a tile of one row instead of eight"),
-        "lower-bound": ("twice the memory", "twice the memory; which of its machines was taken is not said"),
+        "lower-bound": (
+            "half as much memory again",
+            "half as much memory again (which of its machines was taken is not said)",
+        ),
     }
     for chip, printed in TABLE_4.items():
         change, words = causes[chip]

@@ -180,7 +180,7 @@ TABLE_4_CHANGES = (
     *((chip, "") for chip in ACCELERATORS),
     ("eyeriss", "uncompressed"),
     ("shidiannao", "one row"),
-    ("lower-bound", "twice the memory"),
+    ("lower-bound", "half as much memory again"),
 )
 """Chips, and for each the one thing in which the paper's machine may have been another."""
 
@@ -190,8 +190,9 @@ def less_than_built(bench: Bench, name: str, chip_name: str, change: str, readin
     chip = load_chip(chip_name)
     if change == "uncompressed":
         chip = replace(chip, feature_map_compression=None)
-    budget = (chip.scratchpad_bytes or 0) * (2 if change == "twice the memory" else 1)
-    problem = bench.problem(name, chip, READINGS[reading], budget=budget)
+    memory = chip.scratchpad_bytes or 0
+    more = memory // 2 if change == "half as much memory again" else 0
+    problem = bench.problem(name, chip, READINGS[reading], budget=memory + more)
     if change == "one row":
         problem = replace(problem, least_rows=1)
     try:
