@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from statistics import median
@@ -12,7 +11,6 @@ from optimus_executed import accuracies
 from optimus_schemes import (
     BATCH,
     HOWS,
-    NETWORKS,
     OLDER,
     PAPER,
     READINGS,
@@ -237,12 +235,3 @@ PARTS: dict[str, Part] = {
     "tab4": tab4,
     "tab5": tab5,
 }
-
-
-def measured(
-    bench: Bench, parts: Mapping[str, Part], wanted: Sequence[str], networks: str
-) -> Iterator[tuple[str, str, list[Row]]]:
-    """The records of every part and network that is asked for."""
-    for part in wanted:
-        for name in fnmatch.filter(NETWORKS, networks):
-            yield part, name, [{"part": part, "network": name} | r for r in parts[part](bench, name)]
