@@ -119,12 +119,16 @@ def arrays(d: Data) -> Iterator[Claim]:
         yield (
             "a larger array takes less energy",
             "decreases",
-            f"it rises by {100 * sum(up) / len(up):.1f} % on average and falls in {fall} of {len(up)}",
+            f"it {_moves(up)} on average and falls in {fall} of {len(up)}",
             verdict(fall, len(up)),
             "our elements keep the block of sums with fewest words of the buffer; with the block of least"
-            f" energy it rises by {100 * sum(least) / len(least):.1f} % and falls in {then}; what is left are"
-            " DRAM's words",
+            f" energy it {_moves(least)} and falls in {then}; what is left are DRAM's words",
         )
+
+
+def _moves(shares: list[float]) -> str:
+    mean = 100 * sum(shares) / len(shares)
+    return f"{'rises' if mean > 0 else 'falls'} by {abs(mean):.1f} %"
 
 
 def batches(d: Data) -> Claim:
@@ -152,7 +156,10 @@ def accelerators(d: Data) -> Iterator[Claim]:
     causes = {
         "eyeriss": ("uncompressed", "its feature maps not compressed"),
         "shidiannao": ("one row", "a tile of one row instead of eight"),
-        "lower-bound": ("twice the memory", "twice the memory; which of its machines was taken is not said"),
+        "lower-bound": (
+            "half as much memory again",
+            "half as much memory again (which of its machines was taken is not said)",
+        ),
     }
     for chip, printed in TABLE_4.items():
         change, words = causes[chip]

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
 from optimus_causes import CAUSES  # noqa: E402
+from optimus_claims_more import batches, dataflows  # noqa: E402
 from optimus_data import LABELS, Data, mega  # noqa: E402
 from optimus_parts import PARTS  # noqa: E402
 from optimus_schemes import NETWORKS, Bench  # noqa: E402
@@ -161,3 +162,11 @@ def test_dnnvm_is_below_no_fusion_with_tiles() -> None:
         assert float(row[tiles]) < float(row[none])
     assert float(cells["| MobileNet"][tiles]) < float(cells["| MobileNet"][rows])
     assert mega(int(7.74e6)) == cells["| AlexNet without FC"][tiles]
+
+
+@pytest.mark.thorough
+def test_claims_on_dataflows_and_batches() -> None:
+    """The rows at the head of the page, from what is measured now."""
+    data = measured(("fig17", "cause-dataflow", "fig19"), ("vgg16", "squeezenet1_0"))
+    for claim in (*dataflows(data), batches(data)):
+        assert "| " + " | ".join(claim) + " |" in page("claims")
