@@ -219,6 +219,70 @@ def test_an_output_in_the_place_of_an_operand_takes_no_place_of_its_own() -> Non
     check(inside)
 
 
+def gated(*, pooled_last: bool = False) -> Network:
+    """A map of 3 x 4 is made, pooled over its 4, and multiplied with that; or pooled afterwards."""
+    rows, all_rows = (Side(3, 0), Side(4, 1)), (Side(3, 0), Side(4, 1))
+    specs = [
+        OperatorSpec("make", "Relu", ["x"], ["a"], reach=Reach((3, 4), (rows,))),
+        OperatorSpec("pool", "Mean", ["a"], ["p"], reach=Reach((3,), (all_rows,), sums=(4,))),
+        OperatorSpec("mul", "Mul", ["a", "p"], ["y"], reach=Reach((3, 4), (rows, (Side(3, 0),)))),
+    ]
+    if pooled_last:
+        specs[2] = replace(specs[2], inputs=["a"], reach=Reach((3, 4), (rows,)))
+        specs = [specs[0], specs[2], specs[1]]
+    tensors = [("x", 12, "input"), ("a", 12, "activation"), ("p", 3, "activation"), ("y", 12, "activation")]
+    return Network.build("gated", tensors, specs, ["y", "p"] if pooled_last else ["y"])  # type: ignore[arg-type]
+
+
+CHANNELS = (("make", 0), ("pool", 0), ("mul", 0))
+
+
+@pytest.mark.parametrize(("loop", "scratch"), [((), (12 + 12 + 3, 12 + 12)), (CHANNELS, (4 + 4 + 1, 4 + 4))])
+def test_an_output_takes_the_place_of_what_others_read_before(
+    loop: tuple[tuple[str, int], ...], scratch: tuple[int, int]
+) -> None:
+    """Then most is there while `make` runs, the map and what it is made of."""
+
+    def plan(over: str | None) -> Plan:
+        leaves = (Leaf("make"), Leaf("pool"), Leaf("mul", (), over))
+        body = (Loop(loop, 1, leaves, ("y",)),) if loop else leaves
+        return plan_of(gated(), Nest(body, () if loop else ("y",)))
+
+    apart, inside = plan(None), plan("a")
+    assert apart.result.dram_bytes == inside.result.dram_bytes
+    assert (apart.groups[0].scratch_bytes, inside.groups[0].scratch_bytes) == scratch
+    check(inside)
+
+
+def test_an_output_takes_no_place_of_what_others_read_later() -> None:
+    leaves = (Leaf("make"), Leaf("mul", (), "a"), Leaf("pool"))
+    network = gated(pooled_last=True)
+    plan = plan_of(network, Nest((leaves[0], Leaf("mul"), leaves[2]), ("y",)))
+    changed = replace(plan.groups[0], tiling=Nest(leaves, ("y",)))
+    told = refused(replace(plan, groups=(changed,)), "nest-over")
+    assert "in the place of a, which pool reads, too: it runs later" in told
+
+
+def test_nor_in_a_loop_in_whose_next_turn_they_read_it_again() -> None:
+    """Every column of y takes the place of one of the map, all of which a gate reads for each column."""
+    rows, everything = (Side(3, 0), Side(4, 1)), (Side(3, span=3), Side(4, span=4))
+    specs = [
+        OperatorSpec("make", "Relu", ["x"], ["a"], reach=Reach((3, 4), (rows,))),
+        OperatorSpec("gate", "Any", ["a", "w"], ["q"], reach=Reach((4,), (everything, (Side(4, 0),)))),
+        OperatorSpec("mul", "Mul", ["a", "q"], ["y"], reach=Reach((3, 4), (rows, (Side(4, 1),)))),
+    ]
+    tensors = [("x", 12, "input"), ("w", 4, "input"), ("a", 12, "activation"), ("q", 4, "activation")]
+    network = Network.build("gate", [*tensors, ("y", 12, "activation")], specs, ["y"])  # type: ignore[list-item]
+
+    def nest(over: str | None) -> Nest:
+        loop = Loop((("gate", 0), ("mul", 1)), 1, (Leaf("gate"), Leaf("mul", (), over)))
+        return Nest((Leaf("make"), loop), ("y",))
+
+    plan = plan_of(network, nest(None))
+    told = refused(replace(plan, groups=(replace(plan.groups[0], tiling=nest("a")),)), "nest-over")
+    assert "which gate reads, too: a later turn of a loop around both reads it again" in told
+
+
 LATE = Constant("b", 6, (Side(6, 1),), late=True)
 
 

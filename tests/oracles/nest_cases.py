@@ -363,7 +363,7 @@ class Grower:
                 self.axes.buffers[u.buffer].name
                 for u in cut.reads
                 if self.axes.buffers[u.buffer].maker is not None
-                and (self.readers(u.buffer) == 1 or random.random() < 0.05)
+                and (self.readers(u.buffer) == 1 or random.random() < 0.5)
                 and self.axes.buffers[u.buffer].sides == self.axes.buffers[cut.writes.buffer].sides
                 and all(a in (b, ALL) for a, b in zip(along(u), cut.writes.axes, strict=True))
                 and (not any(u.slides) or random.random() < 0.05)

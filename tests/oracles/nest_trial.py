@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
 from onchip.check.nest_overlap import prove_nest_overlap
+from onchip.check.nest_tree import Path
 from onchip.check.nests import Nested, Place, nested
 from onchip.check.rules import Broken
 from onchip.network import Network
@@ -76,6 +78,7 @@ def trial(seed: int) -> Counter[str]:
     same_turns(law, ran)
     assert law.layout.need == sum(part.bytes for part in law.parts) <= law.layout.extent, (seed, law)
     found = [f"legal, of {len(ids)} operators"]
+    found += ["in place of what others read"] * any(map(others_read(axes), law.layout.paths))
     found += ["in place"] * ("over='" in repr(nest)) + ["whole operands"] * bool(whole)
     late = any(late_under_sums(law, place) for place in law.layout.places)
     found += ["a late constant under loops over its sum"] * late
@@ -105,6 +108,16 @@ def trial(seed: int) -> Counter[str]:
         if x in whole and t in whole:
             found.append(written_over(network, axes, nest, leaving, whole, law, (x, t), seed))
     return Counter(found)
+
+
+def others_read(axes: GroupAxes) -> Callable[[Path], bool]:
+    """Return a test: whether a leaf writes in the place of an operand that others read, too."""
+
+    def test(path: Path) -> bool:
+        uses = [use for cut in axes.operators for use in cut.reads]
+        return sum(axes.buffers[use.buffer].name == path.over for use in uses) > 1
+
+    return test
 
 
 def late_under_sums(law: Nested, place: Place) -> bool:

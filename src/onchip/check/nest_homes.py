@@ -202,8 +202,8 @@ class _Homes:
         x, y = self.axes.buffers[read.buffer], self.axes.buffers[write.buffer]
         if x.maker is None or self.out[read.buffer]:
             self.refuse(path, "which is not made and read inside alone")
-        if len(self.users[read.buffer]) != 2:
-            self.refuse(path, "which is read elsewhere, too")
+        if sum(use.buffer == read.buffer for use in cut.reads) > 1:
+            self.refuse(path, "which it reads elsewhere, too")
         alike = len(x.sides) == len(y.sides) and all(
             a == b != ALL or (a == ALL and b in cut.together)
             for a, b in zip(read.axes, write.axes, strict=True)

@@ -15,6 +15,7 @@ from math import prod
 
 from onchip.check.nest_homes import Home, UseAt, homes_of
 from onchip.check.nest_places import offsets_of
+from onchip.check.nest_reads import prove_replaced
 from onchip.check.nest_sizes import Sizes
 from onchip.check.nest_sums import Widths
 from onchip.check.nest_tree import Path, paths_of
@@ -141,6 +142,7 @@ def nested(
     paths = paths_of(group.name, nest, axes)
     homes = homes_of(group.name, nest, axes, paths, leaving, whole)
     windows = windows_of(group.name, axes, paths, homes, leaving)
+    prove_replaced(group.name, axes, paths, homes, windows)
     sizes = Sizes(axes, homes, windows)
     widths = Widths(group.name, axes, paths, homes, sizes, accumulator)
     crossing = dict.fromkeys(sorted(operands - whole), 0)

@@ -99,7 +99,7 @@ RULES: dict[str, str] = {
     "nest-finished": "a loop around maker and reader of a tensor cuts it alike, and is no sum of the maker",
     "nest-windows": "windows along a loop agree in strides and turns; no loop inside goes along it again",
     "nest-keep": "a body keeps, once, streamed operands or constants: around a use; what leaves, around all",
-    "nest-over": "an output replaces, element by element, an operand made inside that nothing else reads",
+    "nest-over": "an output replaces, element by element, an operand made inside that nothing reads later",
     "nest-under": "an output lies over an input of its elements that is read before, in every turn",
     "nest-carried": "no loop over a sum that carries a state stands around the home of the output",
     # the end, and the figures

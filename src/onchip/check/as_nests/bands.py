@@ -32,10 +32,13 @@ def bands_as_nest(
     banded: Banded,
     whole: Collection[int],
     held: Collection[int] = (),
+    *,
+    read_before: bool = False,
 ) -> tuple[Nest, list[int]]:
     """Return the nest of a legal group in bands, and streamed tensors that it may be better to hold.
 
-    Those `held` are there with all their channels, though the tiling streams them. Raises `NoNest`.
+    Those `held` are there with all their channels, though the tiling streams them. With `read_before` one of
+    them may lie in the place of an output though others read it, before. Raises `NoNest`.
     """
     if banded.bands.count * len(banded.bands.tensors) > MOST_WALKED:
         no_nest("law", f"nest-windows: {banded.bands.count:,} turns are too many")
@@ -46,8 +49,8 @@ def bands_as_nest(
         left = streamed.difference(held)
         bands = bands_of(banded.pieces, rows, leaving, left, tiling.rows, group.name)
         banded = replace(banded, bands=bands)
-    made = _Nested(maps, group, tiling, letters, banded, whole, held)
-    return made.nest(), made.passes.candidates(range(len(banded.pieces)))
+    made = _Nested(maps, group, tiling, letters, banded, whole, held, read_before)
+    return made.nest(), [*made.passes.candidates(range(len(banded.pieces))), *made.made_again()]
 
 
 class _Nested:
@@ -60,8 +63,9 @@ class _Nested:
         banded: Banded,
         whole: Collection[int],
         held: Collection[int],
+        read_before: bool,
     ) -> None:
-        self.held = held
+        self.held, self.read_before = held, read_before
         self.network, self.group, self.tiling = maps.network, group, tiling
         self.letters, self.axes, self.banded, self.whole = letters, letters.axes, banded, whole
         self.bands = bands = banded.bands
@@ -134,13 +138,22 @@ class _Nested:
             found |= {t for t, there, first in rows if first < there}
         return found
 
+    def made_again(self) -> list[int]:
+        """Return the streamed tensors that leave and are read here: slices may be made, and weights fetched,
+        again."""
+        leaving = {t for t, out in zip(self.bands.tensors, self.bands.escaping, strict=True) if out}
+        read = {t for piece in self.banded.pieces for t in piece.reads}
+        return sorted(leaving & self.streamed & set(self.made) & read)
+
     def rings(self, in_loop: Collection[str]) -> tuple[str, ...]:
         """Return the names of what keeps rows from band to band."""
+        waiting = {self.over(at) for at in range(len(self.cuts))}
         return tuple(
             buffer.name
             for buffer in self.axes.buffers
             if buffer.tensor in self.shared - self.streamed - set(self.whole)
             and (buffer.name in in_loop or buffer.maker in self.looped)
+            and not (self.read_before and buffer.name in waiting)
         )
 
     def slides(self, operators: Collection[int]) -> bool:
@@ -252,8 +265,10 @@ class _Nested:
             return None
         for use in cut.reads:
             buffer = self.axes.buffers[use.buffer]
-            alone = buffer.maker is not None and self.users[use.buffer] == [buffer.maker, at]
+            users = self.users[use.buffer]
+            alone = users == [buffer.maker, at] or (self.read_before and max(users) == at)
             inner = buffer.tensor is not None and not self.bands.escaping[self.place[buffer.tensor]]
-            if buffer.tensor in self.held and alone and inner and use.axes == cut.writes.axes:
+            made = buffer.maker is not None
+            if buffer.tensor in self.held and made and alone and inner and use.axes == cut.writes.axes:
                 return buffer.name
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 from onchip.check.as_nests.bands import bands_as_nest
@@ -109,12 +110,14 @@ class _Conversion:
         """Return the nest in which some streamed tensors are held, with others that may be held besides."""
         try:
             nest, candidates = self.nest(held)
-            made = Group(self.group.name, self.group.operators, 0, tiling=nest)
-            return self.priced(made, held, candidates), candidates
+            if held and (waiting := self.nest(held, read_before=True)[0]) != nest:
+                with suppress(NoNest):
+                    return self.priced(waiting, held, candidates), candidates
+            return self.priced(nest, held, candidates), candidates
         except NoNest as reason:
             return reason.unsaid, list(reason.hold)
 
-    def nest(self, held: Collection[int]) -> tuple[Nest, list[int]]:
+    def nest(self, held: Collection[int], *, read_before: bool = False) -> tuple[Nest, list[int]]:
         network, inside = self.maps.network, set(self.unit.operators)
         order = [v for v in network.order if v in inside]
         axes = axes_of(network, order)
@@ -131,11 +134,15 @@ class _Conversion:
                 return blocks_as_nest(self.maps, self.group, blocks, letters, piece, whole), []
             case Tiling() as tiling:
                 assert self.unit.banded is not None
-                return bands_as_nest(self.maps, self.group, tiling, letters, self.unit.banded, whole, held)
+                return bands_as_nest(
+                    self.maps, self.group, tiling, letters, self.unit.banded, whole, held,
+                    read_before=read_before,
+                )  # fmt: skip
         raise NotImplementedError("not a group in tiles")
 
-    def priced(self, made: Group, held: tuple[int, ...], candidates: Collection[int]) -> AsNest:
+    def priced(self, nest: Nest, held: tuple[int, ...], candidates: Collection[int]) -> AsNest:
         assert self.unit.crossing is not None
+        made = Group(self.group.name, self.group.operators, 0, tiling=nest)
         try:
             found = nested(
                 self.maps.network, made, self.unit.operators, set(self.unit.crossing), self.alignment,
