@@ -347,8 +347,8 @@ void Search::plain(Bytes room) {
 }
 
 // A way that was not searched to the end may be cheaper than we think.
-void Search::left_open(bool is_plain, Bytes so_far) {
-    if (!is_plain && prices_.was_cut()) open_ = std::min(open_, so_far + prices_.at_least());
+void Search::left_open(bool as_it_is, Bytes so_far) {
+    if (!as_it_is && prices_.was_cut()) open_ = std::min(open_, so_far + prices_.at_least());
 }
 
 template <class Own>
@@ -367,7 +367,7 @@ template <class Own>
 void Search::evict(std::size_t from, Bytes freed, Bytes smallest, Bytes paid, const Own& own) {
     if (stuck()) return;
     const Bytes cost = own(freed);
-    left_open(plain_, nodes_[node_].cost + paid + downsets_.ahead(move_.to));
+    left_open(plain_ || joined_, nodes_[node_].cost + paid + downsets_.ahead(move_.to));
     // With the smallest of them still there it would be dearer, so none is too many.
     if (cost < unlimited && (gone_.empty() || !rules_.minimal || own(freed - smallest) > cost)) reach(paid + cost, freed);
     if (rules_.minimal && cost < unlimited && own(others_room_) >= cost) return;  // nothing is won by more room
