@@ -396,7 +396,13 @@ class JointNest:
 
 class NestCosts:
     def __init__(
-        self, *, texts: Sequence[NestProblem], budget: int, most_shapes: Sequence[int], looks: int
+        self,
+        *,
+        texts: Sequence[NestProblem],
+        budget: int,
+        most_shapes: Sequence[int],
+        looks: int,
+        in_order: int,
     ) -> None: ...
     def cut_texts(self) -> list[int]: ...
     def leave_out(self, texts: Sequence[int]) -> None: ...
@@ -496,6 +502,8 @@ class NestAnswer:
     def end(self) -> Literal["complete", "time", "memory", "stopped", "nodes", "width"]: ...
     @property
     def shapes(self) -> int: ...
+    @property
+    def bound(self) -> int: ...
 
 class NestProblem:
     def __init__(
@@ -520,6 +528,7 @@ class NestProblem:
         room: int,
         below: int | None,
         most_shapes: int | None = None,
+        in_order: int | None = None,
         limits: Limits,
     ) -> NestAnswer: ...
     def least(self, *, whole: Sequence[int]) -> int: ...

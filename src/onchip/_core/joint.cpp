@@ -16,17 +16,18 @@ namespace onchip::joint {
 namespace {
 
 // The search of a text, asked by the prices: the whole buffers, a room, and a limit that counts.
-NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes) {
-    return {[problem](const NestWhole& whole, Bytes room, Bytes limit, std::uint64_t looks, const std::function<bool()>& stop) {
+NestText asking(nests::Problem* problem, Bytes budget, std::uint64_t most_shapes, std::uint64_t in_order) {
+    return {[problem, in_order](const NestWhole& whole, Bytes room, Bytes limit, std::uint64_t looks, const std::function<bool()>& stop) {
                 Limits<nests::Progress> limits;
                 if (stop) limits.stop = [&stop](const nests::Progress&) { return stop(); };
-                nests::Answer answer = problem->best(whole.buffers, whole.over, room, std::min(limit, nests::unlimited), limits, looks);
-                return NestSearched{std::move(answer.found), answer.end != End::complete, answer.end == End::nodes};
+                nests::Answer answer = problem->best(whole.buffers, whole.over, room, std::min(limit, nests::unlimited), limits,
+                                                     {looks, in_order});
+                return NestSearched{std::move(answer.found), answer.end != End::complete, answer.end == End::nodes, answer.bound};
             },
             [problem, budget, most_shapes](const std::function<bool()>& stop) -> std::optional<bool> {
                 Limits<nests::Progress> limits;
                 if (stop) limits.stop = [&stop](const nests::Progress&) { return stop(); };
-                const nests::Answer answer = problem->best(0, {}, budget, nests::unlimited, limits, most_shapes);
+                const nests::Answer answer = problem->best(0, {}, budget, nests::unlimited, limits, {.most = most_shapes});
                 if (answer.shapes > most_shapes) return false;
                 return answer.end == End::complete ? std::optional(true) : std::nullopt;
             },
@@ -61,15 +62,14 @@ void bind(nb::module_& m) {
         .def(
             "__init__",
             [](NestCosts* self, const std::vector<nests::Problem*>& texts, Bytes budget,
-               const std::vector<std::uint64_t>& most_shapes,
-               std::uint64_t looks) {
+               const std::vector<std::uint64_t>& most_shapes, std::uint64_t looks, std::uint64_t in_order) {
                 std::vector<NestText> asked;
                 if (most_shapes.size() != texts.size()) throw std::invalid_argument("joint: most shapes of every text");
-                for (std::size_t i = 0; i < texts.size(); ++i) asked.push_back(asking(texts[i], budget, most_shapes[i]));
+                for (std::size_t i = 0; i < texts.size(); ++i) asked.push_back(asking(texts[i], budget, most_shapes[i], in_order));
                 new (self) NestCosts(std::move(asked), looks);
             },
             nb::keep_alive<1, 2>(), nb::kw_only(), nb::arg("texts"), nb::arg("budget"), nb::arg("most_shapes"),
-            nb::arg("looks"))
+            nb::arg("looks"), nb::arg("in_order"))
         .def("cut_texts", &NestCosts::cut_texts)
         .def("leave_out", &NestCosts::leave_out, nb::arg("texts"))
         .def("deepen", &NestCosts::deepen, nb::arg("looks"))

@@ -31,8 +31,9 @@ NestSearched NestCosts::search(std::uint32_t text, const NestWhole& whole, Bytes
 NestAnswer NestCosts::best(std::uint32_t text, const NestWhole& whole, Bytes room, Bytes limit) {
     Stairs& stairs = known_[Key{text, whole}];
     if (const std::optional<Bytes> known = stairs.at(room)) {
-        if (*known >= limit) return {std::nullopt, stairs.cut};
-        return {NestCost{*known, stairs.least_room(room)}, stairs.cut};
+        const Bytes bound = stairs.cut ? stairs.floor(room) : *known;
+        if (*known >= limit) return {std::nullopt, stairs.cut, bound};
+        return {NestCost{*known, stairs.least_room(room)}, stairs.cut, bound};
     }
     // What fits in less room fits here, and has to be beaten.
     const std::optional<Stairs::Part> known = stairs.fitting(room);
@@ -43,21 +44,22 @@ NestAnswer NestCosts::best(std::uint32_t text, const NestWhole& whole, Bytes roo
     if (open) {
         answer = search(text, whole, room, below);
         stairs.cut = stairs.cut || answer.cut;
+        stairs.learn_floor(room, answer.cut ? answer.bound : answer.found ? answer.found->bytes : below);
         if (answer.found) {
             const NestCost cost{answer.found->bytes, answer.found->need};
             stairs.learn(room, cost.crossing, cost.needs, nests_.size());
             nests_.push_back(*std::move(answer.found));
-            return {cost, stairs.cut};
+            return {cost, stairs.cut, stairs.floor(room)};
         }
     }
     if (fits) {
         stairs.learn(room, known->cost, known->from, known->mark);
-        return {NestCost{known->cost, known->from}, stairs.cut};
+        return {NestCost{known->cost, known->from}, stairs.cut, stairs.floor(room)};
     }
     if (!quick_[text].value_or(true)) return {};
     if (open && limit >= unlimited && !answer.cut) stairs.learn(room, unlimited, 0);
     else if (open) stairs.learn_bound(room, limit);
-    return {std::nullopt, stairs.cut};
+    return {std::nullopt, stairs.cut, stairs.floor(room)};
 }
 
 const nests::Found* NestCosts::nest(std::uint32_t text, const NestWhole& whole, Bytes room) {

@@ -18,16 +18,19 @@ struct NestCost {
     Bytes crossing = 0, needs = 0;
 };
 
-// `cut`: the search ended before it had looked at everything, so there may be a better nest.
+// `cut`: the search ended before it had looked at everything, so there may be a better nest; `bound`: none lets less
+// cross, nor, where nothing was found, than the limit or this.
 struct NestAnswer {
     std::optional<NestCost> found;
     bool cut = false;
+    Bytes bound = 0;
 };
 
 // `spent`: it was cut as it had looked at as much as it may.
 struct NestSearched {
     std::optional<nests::Found> found;
     bool cut = false, spent = false;
+    Bytes bound = 0;
 };
 
 // The buffers that lie on chip whole, and of which two one lies over the other, if any.

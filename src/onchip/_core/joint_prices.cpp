@@ -140,10 +140,11 @@ bool Prices::streams(Id group, Mask whole) {
 
 Way Prices::evaluate(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
     Way way;
-    cut_now_ = false;
+    cut_now_ = false, floor_now_ = limit;
     ++evaluated_;
     if (over == no_id) in_tiles(group, whole, room, limit, way);
     if (nested(group)) as_nest(group, whole, over, room, limit, way);
+    floor_now_ = std::max(std::min(floor_now_, way.own), least_own(group));
     return way;
 }
 
@@ -158,8 +159,7 @@ void Prices::in_tiles(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
         evaluator_.at_most(most_branches);
         const Bytes found = evaluator_.best(budget_, limit >= unlimited ? unlimited : limit + crossing);
         cut_now_ = evaluator_.was_cut();
-        cut_bands_ = cut_bands_ || cut_now_;
-        cut_ = cut_ || cut_now_;
+        if (cut_now_) floor_now_ = 0;
         if (found < unlimited) {
             way.cost = evaluator_.describe();
             way.own = found - crossing;
@@ -227,9 +227,9 @@ void Prices::as_nest(Id group, Mask whole, Id over, Bytes room, Bytes limit, Way
     }
     const Bytes below = std::min(limit, way.own);
     const Bytes most = below >= unlimited ? unlimited : below + apart;
-    const auto [found, cut] = costs_.best(nest.text, kept, within, most);
+    const auto [found, cut, bound] = costs_.best(nest.text, kept, within, most);
     cut_now_ = cut_now_ || cut;
-    cut_ = cut_ || cut;
+    if (cut) floor_now_ = std::min(floor_now_, bound - apart);
     if (!found) return;
     const Bytes crossing = found->crossing;
     if (crossing - apart >= way.own) return;
@@ -243,7 +243,6 @@ void Prices::forget_nests() {
     std::erase_if(stairs_, [&](const auto& entry) { return nested(entry.first.group); });
     for (Id group = 0; group < groups(); ++group)
         if (nested(group)) infos_[group].priced = infos_[group].outlined = false;
-    cut_ = cut_bands_;
 }
 
 Bytes Prices::tiled(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
@@ -251,10 +250,11 @@ Bytes Prices::tiled(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
     if (single(group)) limit = unlimited;
     const auto [entry, fresh] = stairs_.try_emplace(Key{group, over, whole});
     if (fresh) bytes_ += 160;
-    cut_now_ = entry->second.cut;
+    cut_now_ = entry->second.cut, floor_now_ = std::max(entry->second.floor(room), least_own(group));
     if (const auto known = entry->second.at(room)) return *known;
     if (!entry->second.below(room, limit)) return unlimited;
     const Way way = evaluate(group, whole, over, room, limit);
+    entry->second.learn_floor(room, floor_now_);
     cut_now_ = entry->second.cut = entry->second.cut || cut_now_;
     if (way.own >= limit && limit < unlimited) {
         entry->second.learn_bound(room, limit);
@@ -384,7 +384,7 @@ Bytes Prices::least(Id group, Bytes limit) {
     std::sort(choice_.begin(), choice_.end(), [](const auto& a, const auto& b) { return a.first.bytes > b.first.bytes; });
     priced_ = group, patterns_ = parts_ = 0;
     best_ = limit;
-    least_own_ = single(group) ? floor(group) : i.own;
+    least_own_ = least_own(group);
     if (single(group)) {
         const Id op = group - candidates_;
         if (!over_[op].empty()) over = problem_.round_up(problem_.tensors[problem_.operators[op].outputs.front()].bytes);
@@ -415,7 +415,10 @@ void Prices::cheapest(std::size_t from, Bytes crossing, Bytes room, Mask whole, 
         cut_now_ = false;
         const Bytes found = tiled(priced_, whole, over, room, best_ >= unlimited ? unlimited : best_ - crossing);
         if (found < unlimited) best_ = std::min(best_, found + crossing);
-        if (cut_now_) best_ = std::min(best_, crossing + least_own_), patterns_ = most_patterns;
+        if (cut_now_) {
+            best_ = std::min(best_, crossing + std::max(floor_now_, least_own_));
+            if (floor_now_ <= least_own_) patterns_ = most_patterns;  // no pattern costs more than that
+        }
         return;
     }
     if (patterns_ > most_patterns || ++parts_ > most_parts) {  // too many to look at: what it costs at least will do

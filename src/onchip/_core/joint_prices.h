@@ -87,8 +87,9 @@ class Prices {
     void watch(std::function<bool()> stop) { costs_.watch(std::move(stop)); }
     // What groups cost that may run as nests is asked anew.
     void forget_nests();
-    // Whether some way may not have been the best.
-    bool was_cut() const { return cut_; }
+    // Whether the way last asked for may not be the best, and what the best costs at least if so.
+    bool was_cut() const { return cut_now_; }
+    Bytes at_least() const { return floor_now_; }
     std::uint64_t evaluated() const { return evaluated_; }
     std::size_t bytes() const { return bytes_ + costs_.bytes(); }
 
@@ -101,6 +102,7 @@ class Prices {
     };
     Info& info(Id group);
     Info& outlined(Id group);
+    Bytes least_own(Id group) { return single(group) ? floor(group) : own(group); }
     Bytes skipped(Id group) { return info(group).skipped; }
     bool blocked(Id group) const {
         const fusion::Operator& op = problem_.operators[group - candidates_];
@@ -155,7 +157,8 @@ class Prices {
     };
     std::unordered_map<Key, Stairs, Hash> stairs_;
     std::uint64_t evaluated_ = 0;
-    bool cut_ = false, cut_bands_ = false, cut_now_ = false;
+    bool cut_now_ = false;
+    Bytes floor_now_ = 0;
     std::size_t bytes_ = 0;
 };
 

@@ -194,8 +194,6 @@ Found Search::pass(std::size_t width, Bytes below, std::uint64_t seed, const Lim
     found.end = clock.ended().value_or(open_ < unlimited ? End::memory : End::complete);
     if (best_ != no_id) found.cost = nodes_[best_].cost, found.steps = steps(best_);
     // Pruned at the cost known, cut at `open`: nothing else is cheaper.
-    // A way that was not searched to the end may be cheaper than we think.
-    if (prices_.was_cut()) open_ = std::min(open_, downsets_.ahead(0));
     found.bound = std::min({open_, found.cost, below});
     found.complete = open_ >= std::min(found.cost, below);
     clock_ = nullptr;
@@ -348,10 +346,16 @@ void Search::plain(Bytes room) {
     }
 }
 
+// A way that was not searched to the end may be cheaper than we think.
+void Search::left_open(bool as_it_is, Bytes so_far) {
+    if (!as_it_is && prices_.was_cut()) open_ = std::min(open_, so_far + prices_.at_least());
+}
+
 template <class Own>
 void Search::evictions(Mask whole, Bytes paid, Bytes room, Id over, Id pair, bool is_plain, Own own) {
     const Bytes so_far = nodes_[node_].cost + paid + downsets_.ahead(move_.to);
     const Bytes least = own(room + others_room_);
+    left_open(is_plain, so_far);
     if (least >= unlimited || so_far + least >= below_) return;
     whole_ = whole, over_ = over, pair_ = pair, plain_ = is_plain;
     gone_.clear();
@@ -363,6 +367,7 @@ template <class Own>
 void Search::evict(std::size_t from, Bytes freed, Bytes smallest, Bytes paid, const Own& own) {
     if (stuck()) return;
     const Bytes cost = own(freed);
+    left_open(plain_ || joined_, nodes_[node_].cost + paid + downsets_.ahead(move_.to));
     // With the smallest of them still there it would be dearer, so none is too many.
     if (cost < unlimited && (gone_.empty() || !rules_.minimal || own(freed - smallest) > cost)) reach(paid + cost, freed);
     if (rules_.minimal && cost < unlimited && own(others_room_) >= cost) return;  // nothing is won by more room

@@ -79,6 +79,7 @@ class Search {
     bool stuck();
     void plain(Bytes room);
     void join();
+    void left_open(bool as_it_is, Bytes so_far);
     template <class Own>
     void evictions(Mask whole, Bytes paid, Bytes room, Id over, Id pair, bool is_plain, Own own);
     template <class Own>

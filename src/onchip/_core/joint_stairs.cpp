@@ -35,6 +35,19 @@ bool Stairs::below(Bytes room, Bytes limit) const {
                         [&](const auto& b) { return room <= b.first && limit <= b.second; });
 }
 
+void Stairs::learn_floor(Bytes room, Bytes cost) {
+    if (floor(room) >= cost) return;
+    std::erase_if(floors_, [&](const auto& f) { return f.first <= room && f.second <= cost; });
+    floors_.emplace_back(room, cost);
+}
+
+Bytes Stairs::floor(Bytes room) const {
+    Bytes most = 0;
+    for (const auto& [up_to, cost] : floors_)
+        if (room <= up_to) most = std::max(most, cost);
+    return most;
+}
+
 std::size_t Stairs::mark(Bytes room) const {
     const Part* part = cheapest(room);
     return part ? part->mark : 0;

@@ -27,6 +27,9 @@ class Stairs {
     // In `room` or less it is not below `cost`.
     void learn_bound(Bytes room, Bytes cost) { bounds_.emplace_back(room, cost); }
     bool below(Bytes room, Bytes limit) const;
+    // In `room` or less it is not below `cost`, whatever was cut off.
+    void learn_floor(Bytes room, Bytes cost);
+    Bytes floor(Bytes room) const;
     bool cut = false;  // some of it may be too much
 
     // In rooms from `from` to `to`.
@@ -40,7 +43,7 @@ class Stairs {
   private:
     const Part* cheapest(Bytes room) const;
     std::vector<Part> parts_;  // disjoint, where no search was cut off
-    std::vector<std::pair<Bytes, Bytes>> bounds_;
+    std::vector<std::pair<Bytes, Bytes>> bounds_, floors_;
     Bytes too_small_ = -1;     // in this room and less nothing fits
 };
 

@@ -45,7 +45,7 @@ void bind(nb::module_& m) {
     answer<Found>(m, "NestFound", Field("bytes", &Found::bytes), Field("need", &Found::need),
                   Field("root", &Found::root));
     answer<Answer>(m, "NestAnswer", Field("found", &Answer::found), Field("end", &Answer::end),
-                   Field("shapes", &Answer::shapes));
+                   Field("shapes", &Answer::shapes), Field("bound", &Answer::bound));
     nb::class_<Problem>(m, "NestProblem")
         .def(nb::init<std::vector<Operator>, std::vector<Buffer>, Bytes, std::size_t, std::size_t, bool, bool, bool,
                       std::size_t, const Rules&>(),
@@ -55,18 +55,20 @@ void bind(nb::module_& m) {
         .def(
             "best",
             [](Problem& self, const std::vector<Id>& whole, std::optional<std::pair<Id, Id>> over, Bytes room,
-               std::optional<Bytes> below, std::optional<std::uint64_t> most_shapes, const Wanted& wanted) {
+               std::optional<Bytes> below, std::optional<std::uint64_t> most_shapes, std::optional<std::uint64_t> in_order,
+               const Wanted& wanted) {
                 const Set set = set_of(whole, self.group().buffers.size());
                 Asked asked;
                 const Limits<Progress> limits = asked.limits<Progress>(wanted);
                 std::optional<Over> lies;
                 if (over) lies = Over{over->first, over->second};
                 return asked.run([&] {
-                    return self.best(set, lies, room, below.value_or(unlimited), limits, most_shapes.value_or(~std::uint64_t{0}));
+                    return self.best(set, lies, room, below.value_or(unlimited), limits,
+                                     {most_shapes.value_or(~std::uint64_t{0}), in_order.value_or(~std::uint64_t{0})});
                 });
             },
             nb::kw_only(), nb::arg("whole"), nb::arg("over").none() = nb::none(), nb::arg("room"), nb::arg("below").none(),
-            nb::arg("most_shapes").none() = nb::none(), nb::arg("limits"))
+            nb::arg("most_shapes").none() = nb::none(), nb::arg("in_order").none() = nb::none(), nb::arg("limits"))
         .def(
             "least",
             [](const Problem& self, const std::vector<Id>& whole) {

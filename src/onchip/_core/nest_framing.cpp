@@ -88,26 +88,34 @@ void Framing::take(std::size_t decided) {
     }
 }
 
-bool Framing::may_beat(std::size_t decided, Set nothing) {
+Bytes Framing::bound(std::size_t decided, Set nothing, Bytes limit) {
     take(decided);
     frame_.exact = false;
     ++looks_;
-    if (!settings_.rules.bounds) return true;
+    if (!settings_.rules.bounds) return 0;
     Homes homes(group_, settings_, orders_, shape_, &frame_);
     homes.weigh_nothing(nothing);
-    return homes.possible() && homes.may_beat(best_);
+    return homes.possible() ? homes.bound(limit) : unlimited;
 }
+
+bool Framing::may_beat(std::size_t decided, Set nothing) { return bound(decided, nothing, best_.bytes) < best_.bytes; }
 
 bool Framing::may_beat(Set nothing) { return may_beat(0, nothing); }
 
 void Framing::search() { narrow(); }
 
-// Judges many tiles at once, the larger ones first.
-void Framing::narrow() {
-    if (over_()) return;
+// The loop along which windows slide with most points to look at.
+Id Framing::widest() const {
     Id widest = loops_[0];
     for (const Id l : loops_)
         if (ranges_[l].second - ranges_[l].first > ranges_[widest].second - ranges_[widest].first) widest = l;
+    return widest;
+}
+
+// Judges many tiles at once, the larger ones first.
+void Framing::narrow() {
+    if (over_()) return;
+    const Id widest = this->widest();
     const Range all = ranges_[widest];
     const bool many = all.second - all.first > 1;
     if (!many && candidates_.empty()) ++looks_;  // what follows is as quick as a bound
@@ -131,25 +139,77 @@ void Framing::decide(std::size_t next, bool fresh) {
     if (over_()) return;
     if (fresh && last) ++looks_;  // likewise
     else if (fresh && !may_beat(next, 0)) return;
-    if (last) {
-        if (settings_.over && !reads_ahead()) return;
-        take(next);
-        frame_.exact = true;
-        Homes homes(group_, settings_, orders_, shape_, &frame_);
-        if (!settings_.rules.bounds || homes.possible()) homes.search(best_, {looks_, over_});
-        return;
+    if (last) return settle();
+    const Id buffer = candidates_[next].buffer;
+    for (const int l : worth_keeping(next)) {
+        frame_.ring[buffer] = l;
+        decide(next + 1, true);
     }
+}
+
+// The choices for the next candidate: the loops in whose bodies it may be a ring, then none (-1).
+std::vector<int> Framing::worth_keeping(std::size_t next) {
+    std::vector<int> found;
     const auto& [buffer, loops] = candidates_[next];
     for (const Id l : loops) {
         // Worth it if in this loop, or further in, rows come twice without.
         bool keeps = !settings_.rules.rings;
         for (const Id inner : loops_) keeps |= inner >= l && shape_.windows[inner]->at(ranges_[inner].first, again(inner, next), open(next)).shared[buffer].keeps;
-        if (!keeps) continue;
-        frame_.ring[buffer] = static_cast<int>(l);
-        decide(next + 1, true);
-        frame_.ring[buffer] = -1;
+        if (keeps) found.push_back(static_cast<int>(l));
     }
-    decide(next + 1, true);
+    found.push_back(-1);
+    return found;
+}
+
+// Looks for homes, where tiles and rings are decided.
+void Framing::settle() {
+    if (settings_.over && !reads_ahead()) return;
+    take(candidates_.size());
+    frame_.exact = true;
+    Homes homes(group_, settings_, orders_, shape_, &frame_);
+    if (!settings_.rules.bounds || homes.possible()) homes.search(best_, {looks_, over_});
+}
+
+void Framing::take(const Part& part) {
+    ranges_ = part.points;
+    frame_.ring = part.ring;
+    for (const Id l : loops_) frame_.tile[l] = shape_.windows[l]->points()[ranges_[l].first].tile;
+}
+
+Bytes Framing::bound(const Part& part, Bytes limit) {
+    take(part);
+    return bound(part.decided, 0, limit);
+}
+
+std::vector<Part> Framing::parts(const Part& part) {
+    take(part);
+    const Id widest = this->widest();
+    const auto [from, to] = part.points[widest];
+    std::vector<Part> found;
+    if (to - from > 1) {
+        const std::size_t middle = (from + to) / 2;
+        found.assign(2, part);
+        found[0].points[widest] = {from, middle};
+        found[1].points[widest] = {middle, to};
+    } else if (part.decided < candidates_.size()) {
+        for (const int l : worth_keeping(part.decided)) {
+            found.push_back(part);
+            found.back().ring[candidates_[part.decided].buffer] = l;
+            ++found.back().decided;
+        }
+    }
+    return found;
+}
+
+bool Framing::decided(const Part& part) const {
+    const bool one_point = std::all_of(loops_.begin(), loops_.end(), [&](Id l) { return part.points[l].second - part.points[l].first == 1; });
+    return one_point && part.decided == candidates_.size();
+}
+
+void Framing::search(const Part& part) {
+    take(part);
+    if (part.decided) decide(part.decided, false);
+    else narrow();
 }
 
 // True if what lies over a whole input overwrites nothing that a later turn reads.

@@ -23,6 +23,13 @@ class WindowTable {
 // Finds what slides along the loops of a shape; false if a loop is not legal.
 bool place_windows(const Group& group, const Settings& settings, WindowTable& windows, Shape& shape);
 
+// Some of the nests of a shape: tiles of the loops along which windows slide, and what is decided of its rings.
+struct Part {
+    std::array<std::pair<std::size_t, std::size_t>, deepest> points{};  // by loop: from, to
+    std::size_t decided = 0;                                           // candidates for rings
+    std::vector<int> ring;                                             // by buffer, as in a frame
+};
+
 class Framing {
   public:
     Framing(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, Best& best,
@@ -32,6 +39,17 @@ class Framing {
     void search();
     // False if a relaxation shows that the shape does not, with nothing held of some buffers.
     bool may_beat(Set nothing);
+
+    // All nests of the shape.
+    Part all() const { return {ranges_, 0, frame_.ring}; }
+    // What those of a part let cross at least, by a relaxation; `limit` or more if that is no less.
+    Bytes bound(const Part& part, Bytes limit);
+    // The parts that it consists of; none where only homes, and tiles of other loops, are left to choose.
+    std::vector<Part> parts(const Part& part);
+    // True if nothing else is left to choose.
+    bool decided(const Part& part) const;
+    // Looks for less than the best so far in a part.
+    void search(const Part& part);
 
   private:
     using Range = std::pair<std::size_t, std::size_t>;  // points of a loop: from, to
@@ -48,6 +66,11 @@ class Framing {
     bool may_beat(std::size_t decided, Set nothing);
     void narrow();
     void decide(std::size_t next, bool fresh);
+    Id widest() const;
+    std::vector<int> worth_keeping(std::size_t next);
+    void settle();
+    void take(const Part& part);
+    Bytes bound(std::size_t decided, Set nothing, Bytes limit);
     bool reads_ahead() const;
 
     const Group& group_;

@@ -171,9 +171,9 @@ void Homes::weigh_nothing(Set buffers) {
     }
 }
 
-// True if homes that fit around some leaf let too much cross, whatever the tiles: of the largest tiles what crosses, of
-// the least what is held.
-bool Homes::too_dear(const Ranges& ranges, Bytes limit) const {
+// What homes that fit around some leaf let cross at least, whatever the tiles: of the largest tiles what crosses, of the
+// least what is held. Ends as soon as it is `limit` or more.
+Bytes Homes::dearness(const Ranges& ranges, Bytes limit) const {
     thread_local Rates rates;
     thread_local std::vector<Bytes> crossing, held;
     rates.clear(group_.size());
@@ -191,15 +191,17 @@ bool Homes::too_dear(const Ranges& ranges, Bytes limit) const {
             }
         }
         rates.add(crossing, held);
-        if (rates.crossing() >= limit) return true;
+        if (rates.crossing() >= limit) return rates.crossing();
     }
-    return rates.least(settings_.room, limit) >= limit;
+    return rates.least(settings_.room, limit);
 }
 
-bool Homes::may_beat(const Best& best) {
+Bytes Homes::bound(Bytes limit) {
     tighten();
-    if (too_dear(all_, best.bytes)) return false;
-    return tiles_.best(cross(all_), loads(all_), best.bytes).has_value();
+    const Bytes dear = dearness(all_, limit);
+    if (dear >= limit) return dear;
+    const auto found = tiles_.best(cross(all_), loads(all_), limit);
+    return found ? std::max(dear, found->bytes) : limit;
 }
 
 void Homes::search(Best& best, Watched watched) {

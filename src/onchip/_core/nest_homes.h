@@ -69,7 +69,9 @@ class Homes {
     // For a bound: these buffers hold nothing in bodies, and private uses of them neither.
     void weigh_nothing(Set buffers);
     // False if a relaxation shows that the shape does not.
-    bool may_beat(const Best& best);
+    bool may_beat(const Best& best) { return bound(best.bytes) < best.bytes; }
+    // What crosses at least, by a relaxation; `limit` or more if that is no less.
+    Bytes bound(Bytes limit);
 
   private:
     // Options of a buffer from `from` on, before `to`.
@@ -82,7 +84,8 @@ class Homes {
     void find_alike();
     bool in_order(Ranges& ranges) const;
     void tighten();
-    bool too_dear(const Ranges& ranges, Bytes limit) const;
+    Bytes dearness(const Ranges& ranges, Bytes limit) const;
+    bool too_dear(const Ranges& ranges, Bytes limit) const { return dearness(ranges, limit) >= limit; }
     void node(Best& best, const Ranges& ranges, Watched& watched);
     void every(Best& best, Ranges& ranges, std::size_t buffer);
     std::optional<std::size_t> round(Best& best, const Ranges& ranges, const Tiles::Found& relaxed);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "bits.h"
+#include "nest_open.h"
 #include "nest_passes.h"
 
 namespace onchip::nests {
@@ -17,9 +18,10 @@ class Search {
         : group_(group), settings_(settings), orders_(orders), windows_(windows), least_(least), best_(best),
           clock_(clock), shapes_(shapes), most_shapes_(most_shapes) {}
 
-    // `divide`: with passes.
-    void run(bool divide) {
+    // `divide`: with passes. `collect` takes the shapes, instead of a look at each.
+    void run(bool divide, OpenParts* collect = nullptr) {
         divide_ = divide;
+        collect_ = collect;
         for (std::size_t loops = 0; loops <= settings_.spine && !over(); ++loops) {
             shape_ = {};
             shape_.depth.assign(group_.size(), 0);
@@ -223,6 +225,7 @@ class Search {
         look(shape_);
     }
     void look(const Shape& shape) {
+        if (collect_) return collect_->add(shape);
         ++shapes_;
         if (clock_.late(shapes_)) return;
         const std::function<bool()> ended = [this] {
@@ -248,6 +251,7 @@ class Search {
     const std::uint64_t most_shapes_;
     Shape shape_;
     bool divide_ = false;
+    OpenParts* collect_ = nullptr;
 };
 
 std::vector<Group> with_pairings(Group group, bool pairs) {
@@ -286,7 +290,7 @@ bool Problem::may_lie_over(Id input, Id output, Set whole) const {
 }
 
 Answer Problem::best(Set whole, std::optional<Over> over, Bytes room, Bytes below, const Limits<Progress>& limits,
-                     std::uint64_t most_shapes) {
+                     Looks looks) {
     const Group& of = group();
     for (Id b = 0; b < of.buffers.size(); ++b)
         if (of.buffers[b].maker >= 0 && !of.inner(b) && !of.buffers[b].leaves && !has(whole, b))
@@ -301,17 +305,44 @@ Answer Problem::best(Set whole, std::optional<Over> over, Bytes room, Bytes belo
     best.bytes = std::min(below, unlimited);
     Clock<Progress> clock(limits, {.calls = 16});
     const Group* with = &of;
+    const Bytes least = this->least(whole);
     std::vector<WindowTable> windows(groups_.size());
-    for (const bool divide : {false, true})
+    const auto each_search = [&](std::uint64_t most_shapes, const auto& run) {
+        for (const bool divide : {false, true})
+            for (std::size_t g = 0; g < groups_.size(); ++g) {
+                if (divide && !settings_.passes) continue;
+                const Bytes before = best.bytes;
+                Search search(groups_[g], settings_, orders_, windows[g], least, best, clock, answer.shapes, most_shapes);
+                run(search, divide, g);
+                if (best.bytes < before) with = &groups_[g];
+            }
+    };
+    const std::uint64_t in_order = settings_.rules.bounds && settings_.rules.tiles ? std::min(looks.most, looks.in_order) : looks.most;
+    each_search(in_order, [](Search& search, bool divide, std::size_t) { search.run(divide); });
+    bool cut = answer.shapes > in_order;
+    answer.bound = cut || clock.ended() ? 0 : best.bytes;
+    if (cut && in_order < looks.most && !clock.ended()) {
+        const std::function<bool()> ended = [&] {
+            clock.late(answer.shapes);
+            return clock.ended() || answer.shapes > looks.most || best.bytes <= least;
+        };
+        std::vector<OpenParts> open;
+        for (const Group& each : groups_) open.emplace_back(each, settings_, orders_, best, answer.shapes, ended);
+        const std::uint64_t half = in_order + (looks.most - in_order) / 2;
+        each_search(half, [&](Search& search, bool divide, std::size_t g) { search.run(divide, &open[g]); });
+        const bool listed = answer.shapes <= half && !clock.ended();
+        Bytes bound = unlimited;
         for (std::size_t g = 0; g < groups_.size(); ++g) {
-            if (divide && !settings_.passes) continue;
             const Bytes before = best.bytes;
-            Search(groups_[g], settings_, orders_, windows[g], least(whole), best, clock, answer.shapes, most_shapes)
-                .run(divide);
+            open[g].look();
             if (best.bytes < before) with = &groups_[g];
         }
+        for (const OpenParts& each : open) bound = std::min(bound, each.bound());
+        cut = best.bytes > least && (!listed || bound < best.bytes);
+        answer.bound = cut ? (listed ? std::max(bound, least) : 0) : best.bytes;
+    }
     if (best.found) answer.found = Found{best.bytes, best.need, tree(*with, best)};
-    answer.end = clock.ended().value_or(answer.shapes > most_shapes ? End::nodes : End::complete);
+    answer.end = clock.ended().value_or(cut ? End::nodes : End::complete);
     return answer;
 }
 

@@ -33,9 +33,16 @@ struct Answer {
     std::optional<Found> found;
     End end = End::complete;
     std::uint64_t shapes = 0;
+    Bytes bound = 0;  // no nest lets less cross, but for the one found
 };
 
 using Progress = std::uint64_t;  // shapes looked at
+
+// How many shapes a search looks at: tiles of loops along which windows slide count each. The first in the order in which
+// they are made; if that does not end it, all others are listed, and those that may let least cross come first.
+struct Looks {
+    std::uint64_t most = ~std::uint64_t{0}, in_order = ~std::uint64_t{0};
+};
 
 // A group, ready to be asked for many rooms and sets of whole buffers.
 class Problem {
@@ -44,10 +51,8 @@ class Problem {
             std::size_t passes, bool long_passes, bool pairs, bool in_place, std::size_t windows, const Rules& rules);
 
     // The best nest below `below` bytes; `whole` are buffers that lie on chip whole and cost nothing here, `over` are an
-    // input and an output among them, of which one lies over the other. Ends when it has looked at more shapes than `most_shapes`:
-    // tiles of loops along which windows slide count each.
-    Answer best(Set whole, std::optional<Over> over, Bytes room, Bytes below, const Limits<Progress>& limits,
-                std::uint64_t most_shapes = ~std::uint64_t{0});
+    // input and an output among them, of which one lies over the other. Ends when it has looked at as many shapes as it may.
+    Answer best(Set whole, std::optional<Over> over, Bytes room, Bytes below, const Limits<Progress>& limits, Looks looks = {});
     // True if an input and an output of as many elements are both whole.
     bool may_lie_over(Id input, Id output, Set whole) const;
     // What crosses in any nest.

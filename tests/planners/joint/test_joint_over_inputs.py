@@ -63,6 +63,25 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
             assert with_it.best().dram_bytes == without.best().dram_bytes, seed
 
 
+@pytest.mark.thorough
+def test_bounds_hold_where_searches_of_nests_are_cut_off() -> None:
+    cut = 0
+    for seed in (*range(20), *GAIN):
+        problem, _ = drawn(seed)
+        exact = JointSearch(problem, (), nests=nests_of(problem, LOOKS))
+        if exact.misfits:
+            continue
+        least = exact.best().dram_bytes
+        for looks in (1, 4, 15, 60):
+            found = JointSearch(problem, (), nests=nests_of(problem, looks, in_order=1)).best()
+            assert least is not None
+            assert found.lower_bound_bytes <= least, (seed, looks)
+            assert found.dram_bytes is None or found.dram_bytes >= least
+            assert not found.complete or found.dram_bytes == least
+            cut += not found.complete
+    assert cut > 10
+
+
 def test_plans_are_legal_and_never_dearer() -> None:
     less = 0
     for seed in GAIN:

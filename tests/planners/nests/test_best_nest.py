@@ -209,6 +209,26 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
             assert (one and one.bytes) == (other and other.bytes), (seed, room)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_looks_where_least_may_cross_find_as_few_bytes(seed: int) -> None:
+    rng = Random(f"looks{seed}")
+    case = random_nest_case(rng, rng.choice((1, 2, 3)), (2, 3))
+    plain, best_first = (
+        NestSearch(
+            case.group,
+            case.leaving,
+            alignment=case.alignment,
+            accumulator=case.accumulator,
+            spine=2,
+            in_order=looks,
+        )
+        for looks in (None, 0)
+    )
+    for room in (3, 5, 8, 12, 17, 30, 60):
+        one, other = plain.best(case.whole, room), best_first.best(case.whole, room)
+        assert (one and one.bytes) == (other and other.bytes), (seed, room)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_more_room_never_costs_bytes(seed: int) -> None:
     rng = Random(f"room{seed}")

@@ -9,6 +9,7 @@ import pytest
 
 from nest_groups import group_of, named
 from onchip.network import Network
+from onchip.planners.limits import NO_LIMITS
 from onchip.planners.nests import NestRules, NestSearch, best_nest, group_key, widened
 from onchip.plans.nest import Loop
 from oracles.nest_cases import random_whole
@@ -138,6 +139,51 @@ def test_a_rule_changes_no_bytes(rule: str) -> None:
         for room in (3, 5, 8, 12, 17, 30, 60):
             one, other = quick.best((), room), plain.best((), room)
             assert (one and one.bytes) == (other and other.bytes), (seed, room)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_looks_where_least_may_cross_find_as_few_bytes(seed: int) -> None:
+    random = Random(f"looks{seed}")
+    network, out, _ = drawn(random, 3, 5)
+    wide = random.choice((None, 4))
+    axes, _, _ = operands_of(network)
+    plain, best_first = (
+        NestSearch(axes, out, spine=2, windows=2, accumulator=wide, in_order=looks) for looks in (None, 0)
+    )
+    for room in (3, 5, 8, 12, 17, 30, 60):
+        one, other = plain.best((), room), best_first.best((), room)
+        assert (one and one.bytes) == (other and other.bytes), (seed, room)
+
+
+def cut_off(search: NestSearch, room: int, looks: int) -> bool:
+    """Hold what a search that ends early says against one that does not; return whether it says something."""
+    limits = NO_LIMITS.core(lambda _: False)
+    answer = search.core.best(whole=[], room=room, below=None, most_shapes=looks, in_order=1, limits=limits)
+    found = search.best((), room)
+    if found is None:
+        assert answer.found is None
+        return False
+    assert answer.bound <= found.bytes
+    assert answer.found is None or answer.found.bytes >= found.bytes
+    assert answer.end != "complete" or answer.bound == found.bytes
+    return answer.end != "complete" and answer.bound > search.least
+
+
+CHAIN = group_of(
+    "h=40 i=40 j=20 k=20 c=6 d=8 e=12 f=6",
+    [
+        "a: p(i,d) = x(h@i:1:1:3,c) A(c,d)",
+        "b: q(j,e) = p(i@j:2:1:3,d) B(d,e)",
+        "g: r(k,f) = q(j@k:1:1:3,e) C(e,f)",
+    ],
+)
+
+
+def test_a_search_that_is_cut_off_bounds_all_nests() -> None:
+    """Some of these bounds say more than what crosses in any nest."""
+    search = NestSearch(CHAIN, named(CHAIN, "r"), passes=0, pairs=False)
+    sharp = [cut_off(search, room, looks) for room in (60, 100, 150, 200, 300) for looks in (50, 100, 200)]
+    assert sum(sharp) >= 3
 
 
 def test_what_must_cross_leaves_out_gaps_between_windows() -> None:

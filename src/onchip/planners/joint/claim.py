@@ -31,7 +31,7 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, band
         f" but for rows of windows; neighbours up to {UNBANDED.passes} times in slices together where an"
         f" operator has no bands; without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in"
         f" this budget, {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks"
-        f" at more than {MOST_LOOKS:,}), any operands whole;"
+        f" at more than {MOST_LOOKS:,}, unless the plan has it), any operands whole;"
     )
     priced = fusion_options(options)
     return (

@@ -47,9 +47,13 @@ class Effort:
 IN_BANDS, UNBANDED = Effort(0, 1_000), Effort(3, 8_000)
 """The effort for groups that may run in bands, too, and for those with an operator that has none."""
 
-FIRST_LOOKS, MOST_LOOKS = 80, 20_000
-"""The most shapes, and tiles of loops along which windows slide, that one search looks at: at first, for a
-plan that prunes what follows, and then. A group of which some search needs more is left out of the space."""
+FIRST_LOOKS, MORE_LOOKS, MOST_LOOKS, LAST_LOOKS = 80, 2_000, 100_000, 1_000_000
+"""The most shapes, tiles of loops along which windows slide, and rings that one search looks at: at first and
+then, for plans that prune what follows, and at last. A group of which some search needs more is left out of
+the space, but for one that the best plan has then: that is searched longer, with `LAST_LOOKS`."""
+
+IN_ORDER = 200
+"""The looks of a search at shapes in the order in which they are made, which often end it."""
 
 MOST_TRIES = 6
 """The most rooms for which the tiles of a nest are widened."""
@@ -95,6 +99,7 @@ class Nests:
         looks: int = FIRST_LOOKS,
         *,
         overlap: bool = True,
+        in_order: int = IN_ORDER,
     ) -> None:
         self.problem, self.candidates, self.complete = problem, found.candidates, found.complete
         self.overlap = overlap
@@ -106,6 +111,7 @@ class Nests:
             budget=problem.budget,
             most_shapes=[effort_of(problem, axes).most_shapes for axes, _ in found.texts],
             looks=looks,
+            in_order=in_order,
         )
         self._floors: dict[int, int] = {}
         self._rooms: dict[int, int] = {}
@@ -240,14 +246,19 @@ class Nests:
 
 
 def nests_of(
-    problem: FusionProblem, looks: int = FIRST_LOOKS, limits: Limits = NO_LIMITS, *, overlap: bool = True
+    problem: FusionProblem,
+    looks: int = FIRST_LOOKS,
+    limits: Limits = NO_LIMITS,
+    *,
+    overlap: bool = True,
+    in_order: int = IN_ORDER,
 ) -> Nests:
     """Return the nests of all candidates; those whose search would take too long are found out when asked.
 
-    `looks`: the most of any search, at first. Some of the candidates, not `complete`, if a limit is reached.
-    `overlap`: outputs may lie over inputs that die.
+    `looks`: the most of any search, at first; after `in_order` of them it goes on where least may cross. Some
+    of the candidates, not `complete`, if a limit is reached. `overlap`: outputs may lie over inputs that die.
     """
-    return Nests(problem, candidates(problem, limits=limits), looks, overlap=overlap)
+    return Nests(problem, candidates(problem, limits=limits), looks, overlap=overlap, in_order=in_order)
 
 
 def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:

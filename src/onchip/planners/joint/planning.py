@@ -24,7 +24,7 @@ from onchip.planners.joint.in_nests import in_nests
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.joins import joinable
 from onchip.planners.joint.layout import lay_out
-from onchip.planners.joint.nests import MOST_LOOKS, Nests, NestWay, nests_of
+from onchip.planners.joint.nests import LAST_LOOKS, MORE_LOOKS, MOST_LOOKS, Nests, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import moved_bytes, program
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
@@ -38,6 +38,9 @@ __all__ = ["Joint", "plan", "solve"]
 START, PLACED, PLAIN, SEARCHED, BOUNDED = 0.35, 0.5, 0.65, 0.85, 0.97
 """Shares of the time limit after which fusion, placement, the joint search without nests and that with them
 end, and a bound of groups of few operators where not all can be listed."""
+
+ROUNDS = 3
+"""The most searches with nests after the quick ones."""
 
 QUICK_WIDTHS = (1, 8)
 """The most states of every number of operators that a quick search follows, pass by pass."""
@@ -291,33 +294,35 @@ class _Run:
     def with_nests(
         self, best: Incumbent | None, search: JointSearch, over: Sequence[Sequence[int]]
     ) -> tuple[Incumbent | None, JointSearch, Found]:
-        """Return the same after searches with nests: first a quick one, whose plan prunes the others.
+        """Return the same after searches with nests: first quick ones, whose plans prune the others.
 
-        Groups of which a search was cut off in the second are left out of the third, which then proves what
-        the second found if that uses none of them.
+        Groups of which a search was cut off in the next one are left out of those that follow, but for those
+        that the plan has: these are searched longer.
         """
         limits, costs = self.limits.until(SEARCHED), search.nests.costs
         best, search, found = self.better(best, search, over, limits, quick=True)
         if found.complete or limits.over():
             return best, search, found
+        costs.deepen(MORE_LOOKS)
+        search.forget_nests()
+        best, again, deeper = self.better(best, search, over, limits, quick=True, after_quick=True)
+        if deeper.dram_bytes is not None:
+            search, found = again, deeper
+        if deeper.complete or limits.over():
+            return best, search, _with_claim(found, deeper)
         costs.deepen(MOST_LOOKS)
-        for last in (False, True):
+        for turn in range(ROUNDS):
             search.forget_nests()
-            best, again, deeper = self.better(best, search, over, limits.patient(PATIENCE), after_quick=True)
+            best, other, deeper = self.better(best, search, over, limits.patient(PATIENCE), after_quick=True)
             if deeper.dram_bytes is not None:
-                search, found = again, deeper
-            cut = costs.cut_texts()
-            if deeper.complete or last or not cut or limits.over():
+                search, found = other, deeper
+            cut = set(costs.cut_texts())
+            if deeper.complete or not cut or limits.over() or turn == ROUNDS - 1:
                 break
-            texts = {step.way.candidate.text for step in found.steps if isinstance(step.way, NestWay)}
-            if texts & set(cut):
-                break
-            costs.leave_out(cut)
-        return (
-            best,
-            search,
-            replace(found, lower_bound_bytes=deeper.lower_bound_bytes, complete=deeper.complete),
-        )
+            used = {step.way.candidate.text for step in found.steps if isinstance(step.way, NestWay)} & cut
+            costs.leave_out(sorted(cut - used))
+            costs.deepen(LAST_LOOKS)
+        return best, search, _with_claim(found, deeper)
 
     def addressed(self, search: JointSearch, found: Found) -> Iterator[Incumbent]:
         """Yield programs of steps as cheap as found, first those that pack unmoved, then dearer ones."""
@@ -438,6 +443,11 @@ class _Run:
             "seed": self.limits.seed,
             **{key: moved for key, moved in alone.items() if moved is not None},
         }
+
+
+def _with_claim(found: Found, last: Found) -> Found:
+    """Return what was found with what the last search says of all plans."""
+    return replace(found, lower_bound_bytes=last.lower_bound_bytes, complete=last.complete)
 
 
 def unbounded(found: Found) -> Found:

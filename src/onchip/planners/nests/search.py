@@ -63,6 +63,7 @@ class NestSearch:
     size that no tensor links, of operators that share a buffer; with `in_place`, an output lies over an
     operand that dies where both have one home. Windows slide along at most `windows` loops of the spine. A
     sum that is not complete takes `accumulator` bytes, and no less than an element; None: as an element.
+    After `in_order` looks at shapes (None: any number) those come first that may let fewest bytes cross.
     Raises `ValueError` for more than 64 operators, buffers or axes.
     """
 
@@ -80,8 +81,9 @@ class NestSearch:
         in_place: bool = True,
         windows: int = 1,
         accumulator: int | None = None,
+        in_order: int | None = None,
     ) -> None:
-        self._group = group
+        self._group, self._in_order = group, in_order
         self._problem = _core.NestProblem(
             operators=[
                 _core.NestOperator(
@@ -150,6 +152,7 @@ class NestSearch:
             over=over,
             room=room,
             below=below,
+            in_order=self._in_order,
             limits=limits.core(lambda _: limits.stopped()),
         )
         if answer.found is None:
