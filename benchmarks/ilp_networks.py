@@ -1,7 +1,7 @@
 """COSMA's ILP on its ten networks, beside the exact search: tables of two pages, placement-ilp and cosma.
 
     python benchmarks/ilp_networks.py measure DATA.json [--only PATTERN] [--graph fused op]
-        [--tensors streamed resident] [--at MR MH MP] [--start plan nothing] [--seconds 20] [--workers 1]
+        [--tensors streamed resident] [--at MR MH MP] [--start plan nothing scip highs] [--seconds 20]
     python benchmarks/ilp_networks.py render DATA.json [--into docs/placement-ilp.md]
         [--summary docs/cosma.md]
 
@@ -19,8 +19,8 @@ import fnmatch
 import json
 import platform
 import re
+import resource
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean, median
@@ -35,7 +35,7 @@ from onchip.planners.placement import Problem, minimum_peak
 from onchip.planners.placement.ilp import minimum_traffic
 from onchip.planners.placement.ilp import strategy as ilp_strategy
 from onchip.planners.placement.ilp.size import unpruned
-from onchip.planners.placement.ilp.solvers import cp_sat
+from onchip.planners.placement.ilp.solvers import Solver, cp_sat
 from onchip.planners.placement.strategy import Answer, Task, strategy
 
 TITLES = {
@@ -55,6 +55,8 @@ GRAPHS = ("fused", "op", "attention")
 TENSORS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 BUDGETS = ("MR", "MH", "MP")
 STARTS = ("plan", "nothing")
+OTHERS = ("scip", "highs")
+"""Other solvers, from nothing; given to `--start` like the two ways of CP-SAT."""
 KEYS = ("network", "graph", "tensors", "at", "start")
 PAPER_DEEPLAB = {"MR": 6.96, "MH": 17.242, "MP": 0.12}
 """Seconds of Gurobi on an M1 Pro for DeepLabV3 with parameters (V-B1)."""
@@ -119,11 +121,11 @@ def measured(case: Row, network: Network, budget: int, start: str, seconds: floa
     """One solve, beside the exact search's optimum."""
     problem = Problem.of(network)
     plan: Answer = strategy("exact")(Task(network, problem, budget, 1, Limits()))
-    began = time.process_time()
-    found = minimum_traffic(
-        problem, budget, limits=Limits(time_limit=seconds), first=plan if start == "plan" else None
-    )
-    spent = time.process_time() - began
+    solver: Solver = "scip" if start == "scip" else "highs" if start == "highs" else "cp-sat"
+    first = plan if start == "plan" else None
+    began = cpu_seconds()
+    found = minimum_traffic(problem, budget, solver=solver, limits=Limits(time_limit=seconds), first=first)
+    spent = cpu_seconds() - began
     whole = unpruned(found.lifetimes)
     return {
         **case,
@@ -139,6 +141,12 @@ def measured(case: Row, network: Network, budget: int, start: str, seconds: floa
         "seconds": spent,
         "limit": seconds,
     }
+
+
+def cpu_seconds() -> float:
+    """Of this process and of those that have ended under it, as HiGHS and SCIP do."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def proved(row: Row) -> bool:
@@ -175,7 +183,7 @@ def by_case(records: list[Row]) -> Iterator[tuple[Row, dict[str, Row]]]:
                 for at in BUDGETS:
                     case = {"network": name, "graph": graph, "tensors": tensors, "at": at}
                     rows = {r["start"]: r for r in records if all(r[k] == v for k, v in case.items())}
-                    if rows:
+                    if rows.keys() & {*STARTS}:
                         yield case, rows
 
 
@@ -191,7 +199,7 @@ def equal(records: list[Row]) -> Iterator[str]:
     )
     yield "|---|---|---|---|--:|--:|--:|--:|--:|--:|---|"
     for case, rows in by_case(records):
-        one = next(iter(rows.values()))
+        one = next(rows[start] for start in STARTS if start in rows)
         cells = [told(rows.get(start)) for start in STARTS]
         ended = [r for r in rows.values() if proved(r)]
         same = "" if not ended else "yes" if all(r["value"] == r["exact"] for r in ended) else "**NO**"
@@ -202,6 +210,21 @@ def equal(records: list[Row]) -> Iterator[str]:
             f"| {TITLES[case['network']]} | {graph} | {what(case['tensors'])} | {case['at']} | {sizes} |"
             f" {whole} | {one['exact']:,} | {' | '.join(cells)} | {same} |"
         )
+
+
+def solvers(records: list[Row]) -> Iterator[str]:
+    """The cases that the other solvers were given."""
+    yield "| network | graph | tensors | at | CP-SAT from nothing, CPU s | SCIP | HiGHS | equal |"
+    yield "|---|---|---|---|--:|--:|--:|---|"
+    for case, rows in by_case(records):
+        if rows.keys() & {*OTHERS}:
+            cells = [told(rows.get(start)) for start in ("nothing", *OTHERS)]
+            ended = [row for start in OTHERS if (row := rows.get(start)) and proved(row)]
+            same = "" if not ended else "yes" if all(r["value"] == r["exact"] for r in ended) else "**NO**"
+            yield (
+                f"| {TITLES[case['network']]} | {case['graph']} | {what(case['tensors'])} | {case['at']} |"
+                f" {' | '.join(cells)} | {same} |"
+            )
 
 
 def told(row: Row | None) -> str:
@@ -269,7 +292,7 @@ def main() -> None:
     parser.add_argument("--graph", nargs="+", default=GRAPHS, choices=GRAPHS)
     parser.add_argument("--tensors", nargs="+", default=TENSORS, choices=TENSORS)
     parser.add_argument("--at", nargs="+", default=BUDGETS, choices=BUDGETS)
-    parser.add_argument("--start", nargs="+", default=STARTS, choices=STARTS)
+    parser.add_argument("--start", nargs="+", default=STARTS, choices=(*STARTS, *OTHERS))
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--workers", type=int, default=1, help="threads of CP-SAT")
     parser.add_argument("--into", type=Path, metavar="PAGE")
@@ -287,7 +310,11 @@ def main() -> None:
             args.data.write_text(json.dumps({"machine": machine, "records": known}, indent=1) + "\n")
             records = known
     else:
-        for name, section, page in (("equal", equal, args.into), ("ilp", summary, args.summary)):
+        for name, section, page in (
+            ("equal", equal, args.into),
+            ("solvers", solvers, args.into),
+            ("ilp", summary, args.summary),
+        ):
             text = "\n".join(section(records))
             if page is None:
                 print(text, end="\n\n")

@@ -165,6 +165,8 @@ RESULTS = (
             "ilp_networks.py measure {kept}/ilp.json --start nothing --graph fused attention --seconds 20",
             "ilp_networks.py measure {kept}/ilp.json --start nothing --graph op --seconds 10",
             "ilp_networks.py measure {kept}/ilp.json --start plan --seconds 120",
+            "ilp_networks.py measure {kept}/ilp.json --start scip highs --seconds 40"
+            " --graph fused --tensors streamed --at MR",
             "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
         ),
         quick="ilp_size.py",

@@ -45,7 +45,7 @@ def rows(page: str, name: str) -> list[list[str]]:
 def test_the_page_has_every_section_once() -> None:
     named = [*cosma_page.sections({"records": [], "machine": ""}), "ilp"]
     assert sorted(re.findall(r"<!-- (\w+): begin -->", COSMA)) == sorted(named)
-    assert sorted(re.findall(r"<!-- (\w+): begin -->", ILP)) == ["equal", "growth", "size"]
+    assert sorted(re.findall(r"<!-- (\w+): begin -->", ILP)) == ["equal", "growth", "size", "solvers"]
     assert all(stands(COSMA, name) for name in named)
 
 
