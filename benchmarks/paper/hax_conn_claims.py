@@ -211,7 +211,7 @@ def _of_contention() -> Iterator[Claim]:
         "all; 45",
         partial(_relieved, by_rates=True),
         always(lambda cell: cell.startswith("9;")),
-        "then GoogleNet, the shorter one, runs first and undisturbed",
+        "then GoogleNet runs all but undisturbed",
     )
     yield Claim(
         "not knowing contention costs, %: most over 55 pairs on Xavier",
