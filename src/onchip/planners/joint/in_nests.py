@@ -55,6 +55,8 @@ def _packed(
     there: dict[str, int] = {}
     working: dict[str, int] = {}
     for i, step in enumerate(program):
+        if isinstance(step, Alloc) and step.parts:
+            return None  # operands of a concat in their places: joint plans have none
         if isinstance(step, Alloc) and step.over is not None:
             there[step.tensor] = place[i] = there.pop(step.over)
             sizes[place[i]] = max(sizes[place[i]], tensors[step.tensor])
