@@ -42,6 +42,7 @@ CALLS: Mapping[str, tuple[str, ...]] = {
     "report": ("plan.json",),
     "export": ("plan.json", "--to", "json"),
     "pack": ("buffers.csv", "--capacity", "12"),
+    "contest": ("check", "contest.json", "contest-solution.json"),
     "zoo": ("alexnet",),
     "chips": (),
 }
@@ -90,6 +91,15 @@ def prepare(folder: Path) -> None:
     saved(folder, "prompt.onnx", model(words="words", past=None))
     (folder / "small.json").write_text(profile_json(googlenet()))
     (folder / "buffers.csv").write_text("id,lower,upper,size\na,0,3,4\nb,1,5,8\nc,3,9,4\n")
+    (folder / "contest.json").write_text(
+        '{"widths": [8, 8], "heights": [8, 8], "inputs": [[0]], "outputs": [[1]], "base_costs": [1],'
+        '"op_types": ["Pointwise"], "fast_memory_capacity": 128, "slow_memory_bandwidth": 1,'
+        '"native_granularity": [8, 8]}'
+    )
+    (folder / "contest-solution.json").write_text(
+        '{"subgraphs": [[0]], "granularities": [[8, 8, 1]], "tensors_to_retain": [[]],'
+        '"traversal_orders": [null], "subgraph_latencies": [128]}'
+    )
     (folder / "sweep.toml").write_text('networks = ["net.json"]\nbudgets = ["MR", "1KiB"]\n')
     here = os.getcwd()
     os.chdir(folder)  # the plan's source is then the same for whoever stands there

@@ -16,7 +16,7 @@ ROOT = Path(onchip.__file__).parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("base",),
     ("planners/limits",),
-    ("machines", "network", "zoo", "planners/packing", "microcontroller/kernel_language"),
+    ("machines", "network", "zoo", "planners/packing", "microcontroller/kernel_language", "contest"),
     ("plans", "readers", "multi_dnn"),
     ("check", "microcontroller/int8", "planners/protocol", "planners/fused_group"),
     (

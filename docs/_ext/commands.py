@@ -53,17 +53,27 @@ def lines_of(name: str, command: Callable[..., Any]) -> list[str]:
     return [f"## onchip {name}", "", *says, "", "| | |", "|---|---|", *rows, ""]
 
 
+def place(name: str) -> tuple[int, str]:
+    """Where a command stands on the page: in the order of --help, those of a group together."""
+    from onchip.cli.app import ORDER
+
+    first = name.split()[0]
+    return (ORDER.index(first) if first in ORDER else len(ORDER)), name
+
+
 class Commands(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         from onchip.cli import app, load_all
-        from onchip.cli.app import ORDER
 
         load_all()
         commands = {
             (c.name or c.callback.__name__): c.callback for c in app.registered_commands if c.callback
         }
+        for group in app.registered_groups:
+            below = group.typer_instance.registered_commands if group.typer_instance else []
+            commands |= {f"{group.name} {c.callback.__name__}": c.callback for c in below if c.callback}
         lines: list[str] = []
-        for name in sorted(commands, key=lambda n: (ORDER.index(n) if n in ORDER else len(ORDER), n)):
+        for name in sorted(commands, key=place):
             lines += lines_of(name, commands[name])
         return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "report": "judge",
     "export": "export",
     "pack": "pack",
+    "contest": "contest",
     "zoo": "catalogue",
     "chips": "catalogue",
 }
