@@ -42,7 +42,7 @@ CALLS: Mapping[str, tuple[str, ...]] = {
     "report": ("plan.json",),
     "export": ("plan.json", "--to", "json"),
     "pack": ("buffers.csv", "--capacity", "12"),
-    "contest": ("check", "contest.json", "contest-solution.json"),
+    "contest": ("solve", "contest.json"),
     "zoo": ("alexnet",),
     "chips": (),
 }
@@ -57,7 +57,9 @@ JOURNALS = {"sweep"}
 
 def outputs(command: str) -> list[str]:
     """The options of a command that write files."""
-    parameters = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
+    found = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    below = getattr(found, "commands", {})
+    parameters = below[CALLS[command][0]].params if below else found.params
     return [
         max(p.opts, key=len)
         for p in parameters
@@ -95,10 +97,6 @@ def prepare(folder: Path) -> None:
         '{"widths": [8, 8], "heights": [8, 8], "inputs": [[0]], "outputs": [[1]], "base_costs": [1],'
         '"op_types": ["Pointwise"], "fast_memory_capacity": 128, "slow_memory_bandwidth": 1,'
         '"native_granularity": [8, 8]}'
-    )
-    (folder / "contest-solution.json").write_text(
-        '{"subgraphs": [[0]], "granularities": [[8, 8, 1]], "tensors_to_retain": [[]],'
-        '"traversal_orders": [null], "subgraph_latencies": [128]}'
     )
     (folder / "sweep.toml").write_text('networks = ["net.json"]\nbudgets = ["MR", "1KiB"]\n')
     here = os.getcwd()

@@ -665,6 +665,64 @@ def chain_schedule(
     options: ChainOptions,
     limits: Limits,
 ) -> ChainSchedule: ...
+
+class ContestWant:
+    def __init__(
+        self,
+        *,
+        tensor: int,
+        height: int,
+        width: int,
+        rows: Literal["tile", "depth", "whole"],
+        columns: Literal["tile", "depth", "whole"],
+        reach: int,
+        late: bool,
+        inner: bool,
+    ) -> None: ...
+
+class ContestDepth:
+    def __init__(
+        self, *, reduction: int, per_element: float, strips: float, padded: Sequence[float]
+    ) -> None: ...
+
+class ContestSubgraph:
+    def __init__(
+        self,
+        *,
+        height: int,
+        width: int,
+        once: float,
+        late: float,
+        depths: Sequence[ContestDepth],
+        wants: Sequence[ContestWant],
+        least_width: Sequence[int],
+        least_height: Sequence[int],
+        most_depth: int,
+        stored: int,
+        held: int,
+        room: int,
+        bandwidth: float,
+        native: Sequence[int],
+        kept: bool,
+    ) -> None: ...
+
+class ContestTile:
+    @property
+    def latency(self) -> float: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def by_columns(self) -> bool: ...
+    @property
+    def from_right(self) -> bool: ...
+    @property
+    def from_bottom(self) -> bool: ...
+
+def contest_price(*, subgraph: ContestSubgraph, bound: bool, limit: float) -> ContestTile: ...
 def guard_start(before: float) -> int: ...
 def guard_started() -> bool: ...
 def guard_time(over: float | None, line: bytes) -> None: ...

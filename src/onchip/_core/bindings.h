@@ -11,5 +11,6 @@ namespace joint { void bind(nanobind::module_& m); }         // fusion and place
 namespace nests { void bind(nanobind::module_& m); }         // the best nest of loops for one group (nest_bind.cpp)
 namespace corun { void bind_pair(nanobind::module_& m); }    // two networks on shared units, exactly (corun_pair.cpp)
 namespace corun { void bind(nanobind::module_& m); }         // any number of networks and units (corun.cpp)
+namespace contest { void bind(nanobind::module_& m); }     // the contest's cost of a subgraph (contest.cpp)
 void bind_guard(nanobind::module_& m);                       // limits and crashes of a whole process (guard.cpp)
 }  // namespace onchip

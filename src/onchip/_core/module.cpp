@@ -13,5 +13,6 @@ NB_MODULE(_core, m) {
     onchip::nests::bind(m);
     onchip::corun::bind_pair(m);
     onchip::corun::bind(m);
+    onchip::contest::bind(m);
     onchip::bind_guard(m);
 }

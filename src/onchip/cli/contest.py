@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +13,12 @@ from onchip.base.flags import expand_options
 from onchip.cli import complete
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
-from onchip.cli.console import Json, stdout, table
-from onchip.contest import Priced, Step, law_named, read_problem, read_solution, verify
-from onchip.contest.options import LawOptions
+from onchip.cli.console import Json, progress, stdout, table, writable
+from onchip.contest.law import law_named
+from onchip.contest.options import LawOptions, SolveOptions
+from onchip.contest.problem import read_problem
+from onchip.contest.solution import Step, read_solution, write_solution
+from onchip.contest.verify import Priced, verify
 
 contest = typer.Typer(
     help="The graphs of the MLSys 2026 contest: schedule one, check a schedule, each under a named law.",
@@ -29,6 +33,44 @@ ProblemFile = Annotated[
         metavar="PROBLEM.json", help="a problem of the contest", autocompletion=complete.files(".json")
     ),
 ]
+
+
+@contest.command()
+@expand_options
+def solve(
+    problem: ProblemFile,
+    options: SolveOptions,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="write the schedule as the contest's JSON")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find a schedule, and a bound that no schedule under the same law is below."""
+    from onchip.contest.solve import solve as found
+
+    writable(output, problem)
+    given = read_problem(problem)
+    with progress(as_json) as say:
+        solved = found(given, options, say)
+    if output is not None:
+        write_solution(output, solved.steps)
+    if as_json:
+        figures = {
+            "law": solved.law.data(),
+            "status": "optimal" if solved.optimal else "feasible",
+            "claim": solved.claim,
+            "bound": solved.bound,
+            "proof": solved.proof,
+            "gap": solved.gap if isfinite(solved.gap) else None,
+            "seconds": solved.seconds,
+        }
+        print_data(json.dumps({**figures, **_data(solved.steps, solved.priced)}))
+        return
+    _show(solved.steps, solved.priced)
+    say_line = f"latency {solved.latency:,.12g}, bound {solved.bound:,.12g}: {solved.claim}"
+    stdout().print(say_line, markup=False, highlight=False, soft_wrap=True)
+    if output is not None:
+        stdout().print(f"schedule written to {output}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contest.command()

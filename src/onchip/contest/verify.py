@@ -15,7 +15,7 @@ from onchip.contest.law import Law
 from onchip.contest.problem import Problem
 from onchip.contest.solution import Step
 
-__all__ = ["Priced", "verify"]
+__all__ = ["Priced", "price_step", "verify"]
 
 MOST_STEPS = 50_000_000
 """The most tiles times steps of k of one subgraph that are priced one by one."""
@@ -77,6 +77,17 @@ def verify(problem: Problem, steps: Sequence[Step], law: Law, *, stated: bool = 
         if tensor not in in_slow:
             raise IllegalSchedule("L7", f"tensor {tensor}, an output of the graph, never reaches slow memory")
     return Priced(tuple(latencies), tuple(peaks))
+
+
+def price_step(problem: Problem, step: Step, law: Law, residents: frozenset[int]) -> float:
+    """Return the latency of one step that finds these tensors resident and all others in slow memory.
+
+    Raises `IllegalSchedule` with the rule that the step breaks by itself.
+    """
+    _check_operators(problem, [step])
+    walk = _Walk(problem, step, law, residents, "subgraph 0")
+    walk.check(set(range(len(problem.widths))), ())
+    return walk.price()[0]
 
 
 def _check_operators(problem: Problem, steps: Sequence[Step]) -> None:
@@ -275,7 +286,8 @@ class _Here:
         """Return the time of a strip, in native tiles; a tile's own side counts as one (L10, L12)."""
         native = self.problem.native
         work = self.problem.base[make.operator]
-        for axis, length, size in ((make.rows, height, native[1]), (make.columns, width, native[0])):
+        for axis, length, side in ((make.rows, height, native[1]), (make.columns, width, native[0])):
+            size = side if axis == WHOLE else native[2]
             if axis not in (ROWS, COLUMNS):
                 work *= length / size if self.problem.is_matmul[make.operator] else -(-length // size)
         return work

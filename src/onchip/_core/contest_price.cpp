@@ -1,0 +1,308 @@
+#include "contest_price.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace onchip::contest {
+namespace {
+
+constexpr int start = 0, along_row = 1, along_column = 2;
+
+Size parts(Size side, Size size) { return (side + size - 1) / size; }
+double real(Size n) { return static_cast<double>(n); }
+
+// A slice as one grid of tiles and one k see it: sides of one tile or one step are whole.
+struct Piece {
+    Size tensor, height, width;
+    Axis rows, columns;
+    Size reach;
+    bool late;
+    bool moves() const { return rows == Axis::depth || columns == Axis::depth; }
+    // K of the steps in which it moves.
+    Size reduction() const { return rows == Axis::depth ? height : width; }
+    double size(double h, double w, double k) const {
+        const double tall = rows == Axis::tile ? h : rows == Axis::depth ? k : real(height);
+        const double wide = columns == Axis::tile ? w : columns == Axis::depth ? k : real(width);
+        return tall * wide;
+    }
+    bool same_after(int move) const {
+        return !moves() && (move == along_row ? columns != Axis::tile : move == along_column && rows != Axis::tile);
+    }
+};
+
+using Pieces = std::vector<Piece>;
+
+// The steps of one tile with this k.
+struct Steps {
+    Size k, count;
+    Steps(Size depth, Size most) : k(depth), count(most ? parts(most, depth) : 1) {}
+    double length(Size reduction, Size at) const { return real(std::clamp<Size>(reduction - at * k, 0, k)); }
+    bool has(const Piece& piece, Size at) const {
+        return at * k < piece.reach || (piece.late && at == count - 1);
+    }
+};
+
+// The latency of a tile by how it is entered and by whether it is the edge: [move][edge row][edge column].
+using Kinds = std::array<std::array<std::array<double, 2>, 2>, 3>;
+
+struct Grid {
+    Size across = 1, down = 1;
+    std::array<double, 2> heights{}, widths{};  // of a full tile, of the one at the edge
+    Grid(const Subgraph& g, Size w, Size h) : across(parts(g.width, w)), down(parts(g.height, h)) {
+        heights = {static_cast<double>(std::min(h, g.height)), static_cast<double>(g.height - (down - 1) * h)};
+        widths = {static_cast<double>(std::min(w, g.width)), static_cast<double>(g.width - (across - 1) * w)};
+    }
+    double tiles() const { return static_cast<double>(across) * static_cast<double>(down); }
+    // How many rows (columns) are full, or are at the edge.
+    std::array<double, 2> rows() const { return {static_cast<double>(down - 1), 1.0}; }
+    std::array<double, 2> columns() const { return {static_cast<double>(across - 1), 1.0}; }
+};
+
+class Pricer {
+  public:
+    Pricer(const Subgraph& g, bool bound, double limit) : g_(g), bound_(bound), best_(limit) {
+        most_ = g.depths.empty() ? 0 : g.depths.back().reduction;
+        for (std::size_t grid = 0; grid < 4; ++grid)
+            for (std::size_t done = 0; done <= g.depths.size(); ++done)
+                pieces_[grid].push_back(pieces((grid & 1) != 0, (grid & 2) != 0, done));
+        tile_cost_ = g.once + g.late;
+        for (const Depth& depth : g.depths) {
+            tile_cost_ += real(depth.reduction) * depth.per_element;
+            if (!may_stay(depth, g.most_depth)) tile_cost_ += strips(depth, real(depth.reduction));
+        }
+    }
+
+    Tile run() {
+        for (Size h = std::min(g_.native[1], g_.height); h >= 1; --h)
+            for (Size w = std::min(g_.native[0], g_.width); w >= 1; --w) look(w, h);
+        if (bound_ && found_.latency < 0) found_.latency = best_;
+        return found_;
+    }
+
+  private:
+    // Whether strips for these MatMuls are the same in the next tile, and the law may have them stay: a bound
+    // counts none of them.
+    bool may_stay(const Depth& depth, Size k) const { return bound_ && g_.kept && depth.reduction <= k; }
+
+    double strips(const Depth& depth, double length) const {
+        double time = length * depth.strips;
+        for (const double cost : depth.padded) time += cost * real(parts(static_cast<Size>(length), g_.native[2]));
+        return time;
+    }
+
+    std::size_t done(Size k) const {
+        std::size_t n = 0;
+        while (n < g_.depths.size() && g_.depths[n].reduction <= k) ++n;
+        return n;
+    }
+
+    // Equal slices count once. The MatMuls of the first `done` K have all of it in one step.
+    Pieces pieces(bool one_column, bool one_row, std::size_t done) const {
+        Pieces found;
+        const Size one_step = done ? g_.depths[done - 1].reduction : 0;
+        for (const Want& want : g_.wants) {
+            if (bound_ && g_.kept && want.inner && want.reach <= one_step) continue;
+            const auto seen = [&](Axis axis, Size side, bool one_tile) {
+                const bool all = axis == Axis::depth ? side <= one_step : axis == Axis::tile && one_tile;
+                return all ? Axis::whole : axis;
+            };
+            const Piece piece{want.tensor, want.height, want.width, seen(want.rows, want.height, one_row),
+                              seen(want.columns, want.width, one_column), want.reach, want.late};
+            const auto same = std::find_if(found.begin(), found.end(), [&](const Piece& other) {
+                return other.tensor == piece.tensor && other.rows == piece.rows && other.columns == piece.columns;
+            });
+            if (same == found.end()) {
+                found.push_back(piece);
+            } else {
+                same->reach = std::max(same->reach, piece.reach);
+                same->late |= piece.late;
+            }
+        }
+        return found;
+    }
+
+    const Pieces& of(const Grid& grid, Size k) const {
+        return pieces_[(grid.across == 1 ? 1U : 0U) | (grid.down == 1 ? 2U : 0U)][done(k)];
+    }
+
+    double stores(double h, double w) const { return real(g_.stored) * h * w; }
+
+    bool fits(const Grid& grid, Size k) const {
+        const double h = grid.heights[grid.down > 1 ? 0 : 1], w = grid.widths[grid.across > 1 ? 0 : 1];
+        const Pieces& all = of(grid, k);
+        const Steps steps(k, most_);
+        const double rest = real(g_.room) - real(g_.held) * h * w;
+        return each(steps, [&](Size at, Size) {
+            double room = 0;
+            for (const Piece& piece : all)
+                if (steps.has(piece, at)) room += piece.size(h, w, steps.length(piece.reduction(), at));
+            return room <= rest;
+        });
+    }
+
+    // Calls with every kind of step and how often it comes, until one call says no.
+    template <class Call>
+    bool each(const Steps& steps, Call call) const {
+        std::vector<Size>& special = special_;
+        special.assign({0, 1, steps.count - 1, steps.count});
+        for (const Depth& depth : g_.depths) {
+            const Size own = parts(depth.reduction, steps.k);
+            special.insert(special.end(), {own - 1, own});
+        }
+        std::sort(special.begin(), special.end());
+        for (std::size_t i = 0; i + 1 < special.size(); ++i) {
+            const Size at = special[i], next = special[i + 1];
+            if (at == next || at >= steps.count) continue;
+            if (!call(at, Size{1})) return false;
+            if (next > at + 1 && !call(at + 1, next - at - 1)) return false;
+        }
+        return true;
+    }
+
+    template <class Latency>
+    Kinds kinds(const Grid& grid, Latency latency) const {
+        Kinds result{};
+        for (int move = start; move <= along_column; ++move)
+            for (std::size_t i = grid.down > 1 ? 0 : 1; i < 2; ++i)
+                for (std::size_t j = grid.across > 1 ? 0 : 1; j < 2; ++j)
+                    result[static_cast<std::size_t>(move)][i][j] = latency(move, grid.heights[i], grid.widths[j]);
+        return result;
+    }
+
+    // All steps of a tile as one: no k is faster.
+    Kinds merged(const Grid& grid) const {
+        const Pieces& all = of(grid, g_.most_depth);
+        return kinds(grid, [&](int move, double h, double w) {
+            double loads = stores(h, w);
+            for (const Piece& piece : all)
+                if (!piece.same_after(move)) loads += piece.size(h, w, real(piece.reduction()));
+            return std::max(tile_cost_, loads / g_.bandwidth);
+        });
+    }
+
+    Kinds stepped(const Grid& grid, Size k) const {
+        const Steps steps(k, most_);
+        const Pieces& all = of(grid, k);
+        return kinds(grid, [&](int move, double h, double w) {
+            double latency = 0;
+            each(steps, [&](Size at, Size times) {
+                double work = at == 0 ? g_.once : 0, moved = 0;
+                for (const Depth& depth : g_.depths) {
+                    const double length = steps.length(depth.reduction, at);
+                    work += length * depth.per_element;
+                    if (!may_stay(depth, k)) work += strips(depth, length);
+                }
+                for (const Piece& piece : all) {
+                    if (!steps.has(piece, at)) continue;
+                    const bool there = at > 0 ? !piece.moves() && steps.has(piece, at - 1)
+                                              : piece.same_after(move) && steps.has(piece, steps.count - 1);
+                    if (!there) moved += piece.size(h, w, steps.length(piece.reduction(), at));
+                }
+                if (at == steps.count - 1) work += g_.late, moved += stores(h, w);
+                latency += real(times) * std::max(work, moved / g_.bandwidth);
+                return true;
+            });
+            return latency;
+        });
+    }
+
+    // No order of tiles is cheaper: each tile gains the better of its two moves, but for one tile of every row
+    // (column), which is not entered along it, and for the first, which is not entered at all.
+    static double least(const Grid& grid, const Kinds& kinds) {
+        const auto rows = grid.rows(), columns = grid.columns();
+        double total = 0, first = std::numeric_limits<double>::max();
+        std::array<double, 2> row_loses{first, first}, column_loses{first, first};
+        for (std::size_t i = grid.down > 1 ? 0 : 1; i < 2; ++i)
+            for (std::size_t j = grid.across > 1 ? 0 : 1; j < 2; ++j) {
+                const double by_row = kinds[start][i][j] - kinds[along_row][i][j];
+                const double by_column = kinds[start][i][j] - kinds[along_column][i][j];
+                total += rows[i] * columns[j] * (kinds[start][i][j] - std::max(by_row, by_column));
+                first = std::min(first, std::min(by_row, by_column));
+                row_loses[i] = std::min(row_loses[i], std::max(0.0, by_row - by_column));
+                column_loses[j] = std::min(column_loses[j], std::max(0.0, by_column - by_row));
+            }
+        for (std::size_t i = grid.down > 1 ? 0 : 1; i < 2; ++i) total += rows[i] * row_loses[i];
+        for (std::size_t j = grid.across > 1 ? 0 : 1; j < 2; ++j) total += columns[j] * column_loses[j];
+        return total + std::max(0.0, first);
+    }
+
+    // A snake along rows from one corner; along columns it is the same with rows and columns exchanged.
+    static double snake(const Grid& grid, const Kinds& kinds, bool by_columns, bool from_right, bool from_bottom) {
+        const Size lines = by_columns ? grid.across : grid.down, length = by_columns ? grid.down : grid.across;
+        const bool late_line = by_columns ? from_right : from_bottom, late_tile = by_columns ? from_bottom : from_right;
+        const auto time = [&](int move, bool edge_line, bool edge_tile) {
+            const std::size_t i = by_columns ? edge_tile : edge_line, j = by_columns ? edge_line : edge_tile;
+            return kinds[static_cast<std::size_t>(move)][i][j];
+        };
+        const int along = by_columns ? along_column : along_row, turn = by_columns ? along_row : along_column;
+        // One line: its tiles entered along it, but for one that is entered by a turn, at the edge or not.
+        const auto line = [&](bool edge, bool from_edge, int entered) {
+            if (length == 1) return time(entered, edge, true);
+            const double rest = static_cast<double>(length - 2) * time(along, edge, false);
+            return rest + time(entered, edge, from_edge) + time(along, edge, !from_edge);
+        };
+        if (lines == 1) return line(true, late_tile, start);
+        // Lines are entered at one end and the other by turns; the edge's line comes first or last.
+        const auto side = [&](Size n) { return (n % 2 == 0) == late_tile; };
+        double total = line(late_line, side(0), start) + line(!late_line, side(lines - 1), turn);
+        const Size between = lines - 2, odd = (between + 1) / 2;
+        total += static_cast<double>(odd) * (between ? line(false, side(1), turn) : 0);
+        return total + static_cast<double>(between - odd) * (between > 1 ? line(false, side(2), turn) : 0);
+    }
+
+    Size least_depth(Size w, Size h) const {
+        Size least = 1;
+        for (const Size k : g_.least_width)
+            if (std::min(w, g_.native[0]) < k) least = std::max(least, k);
+        for (const Size k : g_.least_height)
+            if (std::min(h, g_.native[1]) < k) least = std::max(least, k);
+        return least;
+    }
+
+    void look(Size w, Size h) {
+        const Grid grid(g_, w, h);
+        if (grid.tiles() * tile_cost_ >= best_) return;
+        if (least(grid, merged(grid)) >= best_) return;
+        const Size from = least_depth(w, h);
+        for (Size k = g_.most_depth; k >= from; --k) {
+            if (!fits(grid, k)) continue;
+            if (2 * k <= g_.most_depth && fits(grid, 2 * k)) continue;  // pairs of its steps as one are no slower
+            offer(grid, w, h, k);
+            if (k >= most_) return;  // one step
+        }
+    }
+
+    void offer(const Grid& grid, Size w, Size h, Size k) {
+        const Kinds each = stepped(grid, k);
+        const double bound = least(grid, each);
+        if (bound >= best_) return;
+        if (bound_) {
+            found_ = {bound, w, h, k, false, false, false};
+            best_ = bound;
+            return;
+        }
+        for (int form = 0; form < 8; ++form) {
+            const bool by_columns = form & 1, right = form & 2, bottom = form & 4;
+            const double latency = snake(grid, each, by_columns, right, bottom);
+            if (latency < best_) {
+                found_ = {latency, w, h, k, by_columns, right, bottom};
+                best_ = latency;
+            }
+        }
+    }
+
+    const Subgraph& g_;
+    bool bound_;
+    double best_;
+    Size most_ = 0;  // the largest K
+    double tile_cost_ = 0;
+    std::array<std::vector<Pieces>, 4> pieces_;  // by grid and by how many K are done in one step
+    Tile found_;
+    mutable std::vector<Size> special_;  // of `each`
+};
+
+}  // namespace
+
+Tile price(const Subgraph& subgraph, bool bound, double limit) { return Pricer(subgraph, bound, limit).run(); }
+
+}  // namespace onchip::contest
