@@ -677,7 +677,6 @@ class ContestWant:
         columns: Literal["tile", "depth", "whole"],
         reach: int,
         late: bool,
-        inner: bool,
     ) -> None: ...
 
 class ContestDepth:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contest_problems import SQUARE, data
 
 from onchip.base.errors import ModelError, PlanFormatError
 from onchip.contest import (
@@ -18,6 +17,7 @@ from onchip.contest import (
     solution_json,
     write_solution,
 )
+from oracles.contest_cases import SQUARE, data
 
 
 def good() -> dict[str, Any]:

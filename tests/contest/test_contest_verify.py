@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contest_problems import SQUARE, problem, product, product_and_sum
 
 from onchip.base.errors import IllegalSchedule
 from onchip.contest import LAWS, Law, Problem, Step, problem_from_json, solution_from_json, verify
+from oracles.contest_cases import SQUARE, problem, product, product_and_sum
 
 RULED, PERMISSIVE, WINNER, NOCAP = (LAWS[name] for name in ("ruled", "permissive", "winner", "nocap"))
 

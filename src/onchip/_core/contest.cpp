@@ -13,7 +13,7 @@ namespace onchip::contest {
 void bind(nb::module_& m) {
     given<Want>(m, "ContestWant", Field("tensor", &Want::tensor), Field("height", &Want::height),
                 Field("width", &Want::width), Field("rows", &Want::rows), Field("columns", &Want::columns),
-                Field("reach", &Want::reach), Field("late", &Want::late), Field("inner", &Want::inner));
+                Field("reach", &Want::reach), Field("late", &Want::late));
     given<Depth>(m, "ContestDepth", Field("reduction", &Depth::reduction), Field("per_element", &Depth::per_element),
                  Field("strips", &Depth::strips), Field("padded", &Depth::padded));
     given<Subgraph>(m, "ContestSubgraph", Field("height", &Subgraph::height), Field("width", &Subgraph::width),

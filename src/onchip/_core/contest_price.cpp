@@ -70,11 +70,13 @@ class Pricer {
             tile_cost_ += real(depth.reduction) * depth.per_element;
             if (!may_stay(depth, g.most_depth)) tile_cost_ += strips(depth, real(depth.reduction));
         }
+        count_traffic();
     }
 
     Tile run() {
         for (Size h = std::min(g_.native[1], g_.height); h >= 1; --h)
-            for (Size w = std::min(g_.native[0], g_.width); w >= 1; --w) look(w, h);
+            for (Size w = std::min(g_.native[0], g_.width); w >= 1; --w)
+                if (!look(w, h)) break;
         if (bound_ && found_.latency < 0) found_.latency = best_;
         return found_;
     }
@@ -101,7 +103,6 @@ class Pricer {
         Pieces found;
         const Size one_step = done ? g_.depths[done - 1].reduction : 0;
         for (const Want& want : g_.wants) {
-            if (bound_ && g_.kept && want.inner && want.reach <= one_step) continue;
             const auto seen = [&](Axis axis, Size side, bool one_tile) {
                 const bool all = axis == Axis::depth ? side <= one_step : axis == Axis::tile && one_tile;
                 return all ? Axis::whole : axis;
@@ -159,6 +160,25 @@ class Pricer {
         return true;
     }
 
+    // Counts what every tile of a line, or every tile, must load anew; all else once.
+    void count_traffic() {
+        traffic_[0] = stores(real(g_.height), real(g_.width));
+        std::vector<Size> seen;
+        for (const Piece& piece : pieces_[0][done(g_.most_depth)]) {
+            if (std::find(seen.begin(), seen.end(), piece.tensor) != seen.end()) continue;
+            seen.push_back(piece.tensor);
+            const bool each_column = piece.moves() && piece.columns != Axis::tile;
+            const bool each_row = piece.moves() && piece.rows != Axis::tile;
+            traffic_[(each_column ? 1U : 0U) | (each_row ? 2U : 0U)] +=
+                piece.size(real(g_.height), real(g_.width), real(piece.reduction()));
+        }
+    }
+
+    double least_traffic(const Grid& grid) const {
+        const double across = real(grid.across), down = real(grid.down);
+        return (traffic_[0] + across * traffic_[1] + down * (traffic_[2] + across * traffic_[3])) / g_.bandwidth;
+    }
+
     template <class Latency>
     Kinds kinds(const Grid& grid, Latency latency) const {
         Kinds result{};
@@ -169,9 +189,9 @@ class Pricer {
         return result;
     }
 
-    // All steps of a tile as one: no k is faster.
-    Kinds merged(const Grid& grid) const {
-        const Pieces& all = of(grid, g_.most_depth);
+    // All steps of a tile as one: no k up to this one is faster.
+    Kinds merged(const Grid& grid, Size k) const {
+        const Pieces& all = of(grid, k);
         return kinds(grid, [&](int move, double h, double w) {
             double loads = stores(h, w);
             for (const Piece& piece : all)
@@ -259,17 +279,36 @@ class Pricer {
         return least;
     }
 
-    void look(Size w, Size h) {
+    // False if no k of at least `from` fits.
+    bool may_fit(const Grid& grid, Size from) const {
+        const double h = grid.heights[grid.down > 1 ? 0 : 1], w = grid.widths[grid.across > 1 ? 0 : 1];
+        double room = real(g_.held) * h * w;
+        for (const Piece& piece : of(grid, from))
+            if (piece.reach > 0) room += piece.size(h, w, real(std::min(from, piece.reduction())));
+        return room <= real(g_.room);
+    }
+
+    // False if a narrower tile of this height is no better either.
+    bool look(Size w, Size h) {
         const Grid grid(g_, w, h);
-        if (grid.tiles() * tile_cost_ >= best_) return;
-        if (least(grid, merged(grid)) >= best_) return;
+        if (grid.tiles() * tile_cost_ >= best_ || least_traffic(grid) >= best_) return false;
         const Size from = least_depth(w, h);
-        for (Size k = g_.most_depth; k >= from; --k) {
-            if (!fits(grid, k)) continue;
-            if (2 * k <= g_.most_depth && fits(grid, 2 * k)) continue;  // pairs of its steps as one are no slower
-            offer(grid, w, h, k);
-            if (k >= most_) return;  // one step
+        if (from > g_.most_depth || !may_fit(grid, from)) return true;
+        double all = least(grid, merged(grid, g_.most_depth));
+        bool first = true;
+        if (all >= best_) return true;
+        fits_.assign(static_cast<std::size_t>(g_.most_depth + 1), false);
+        for (Size k = g_.most_depth; k >= from && all < best_; --k) {
+            const bool fit = fits(grid, k);
+            fits_[static_cast<std::size_t>(k)] = fit;
+            if (!fit) continue;
+            if (first && (all = least(grid, merged(grid, k))) >= best_) break;
+            first = false;
+            // Pairs of its steps as one are no slower.
+            if (2 * k > g_.most_depth || !fits_[static_cast<std::size_t>(2 * k)]) offer(grid, w, h, k);
+            if (k >= most_) break;  // one step
         }
+        return true;
     }
 
     void offer(const Grid& grid, Size w, Size h, Size k) {
@@ -296,8 +335,10 @@ class Pricer {
     double best_;
     Size most_ = 0;  // the largest K
     double tile_cost_ = 0;
+    std::array<double, 4> traffic_{};  // of the whole grid; per column of it; per row; per tile
     std::array<std::vector<Pieces>, 4> pieces_;  // by grid and by how many K are done in one step
     Tile found_;
+    std::vector<bool> fits_;             // by k
     mutable std::vector<Size> special_;  // of `each`
 };
 

@@ -19,7 +19,6 @@ struct Want {
     Axis rows = Axis::whole, columns = Axis::whole;
     Size reach = 0;
     bool late = false;
-    bool inner = false;  // a strip reads it, not the tile's own operators
 };
 
 // The MatMuls of one K on the tile: their time per element of k, that of the strips made for them, and that of
@@ -44,7 +43,7 @@ struct Subgraph {
     Size room = 0;          // what is left of it beside whole tensors
     double bandwidth = 1;
     std::array<Size, 3> native{};
-    bool kept = false;      // strips stay for the next tile: a bound counts none that might
+    bool kept = false;      // strips may stay for the next tile: a bound counts no time for them
 };
 
 struct Tile {

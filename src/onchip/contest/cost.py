@@ -44,12 +44,29 @@ class Costs:
         self._known: dict[tuple[object, ...], _Found] = {}
 
     def least(self, group: Group) -> float:
-        """Return a latency that no tile, step and order of tiles is below; infinity if none fits."""
+        """Return a latency that no tile, step and order of tiles is below; infinity if none fits.
+
+        It is at most what the operators cost one by one, which is then as good a choice.
+        """
         return self._price(group, True).latency
 
     def latency(self, group: Group) -> float:
-        """Return the latency at the best tile and snake order; infinity if none fits."""
+        """Return the latency at the best tile and snake order; infinity if none fits.
+
+        So it is where the operators cost less one by one, with the resident tensor written and loaded.
+        """
         return self._price(group, False).latency
+
+    def _limit(self, group: Group, bound: bool) -> float:
+        """Return what the operators cost one by one."""
+        if len(group.operators) == 1:
+            return inf
+        *others, last = group.operators
+        limit = self._price(Group((last,), None, group.retained), bound).latency
+        limit += sum(self._price(Group((op,), None, False), bound).latency for op in others)
+        if not bound and group.resident is not None:
+            limit += 2 * self.problem.size(group.resident) / self.problem.bandwidth
+        return limit
 
     def step(self, group: Group) -> Step:
         """Return the group as a step of a schedule, at its best tile."""
@@ -92,7 +109,7 @@ class Costs:
 
     def _ask(self, group: Group, bound: bool) -> _Found:
         stated = _Statement(self.problem, self.law, group, bound).made()
-        tile = _core.contest_price(subgraph=stated, bound=bound, limit=inf)
+        tile = _core.contest_price(subgraph=stated, bound=bound, limit=self._limit(group, bound))
         return _Found(tile.latency if tile.latency >= 0 else inf, tile)
 
 
@@ -100,7 +117,7 @@ class _Statement:
     """A group for the compiled core.
 
     In a bound, a tensor that is wanted in two shapes counts nothing, because one may be a part of the other;
-    nor does an operator that makes two kinds of strips, or one whose strips may stay by the law.
+    nor does the time of strips that may stay by the law, nor an operator that makes two kinds of strips.
     """
 
     def __init__(self, problem: Problem, law: Law, group: Group, bound: bool) -> None:
@@ -109,8 +126,8 @@ class _Statement:
         self.output = problem.outputs[group.operators[-1]]
         self.on_tile = self.subgraph.on_tile([self.output])
         self.products = [op for op in self.on_tile if problem.is_matmul[op]]
-        self.wants: list[tuple[Want, int, bool, bool]] = []
-        """Each with its reach, whether it is late, whether a strip reads it."""
+        self.wants: list[tuple[Want, int, bool]] = []
+        """Each with its reach, and whether it is late."""
         self.makes: set[tuple[int, int, int]] = set()
         self.once = 0.0
         self.per_element = dict.fromkeys(sorted({problem.reduction(op) for op in self.products}), 0.0)
@@ -125,13 +142,13 @@ class _Statement:
             reduction = problem.reduction(op)
             axis = next(other for other in self.products if problem.reduction(other) == reduction)
             reads = [_on(axis, read) for read in self.subgraph.streams(op)]
-            self._visit(reads, reduction, reach=reduction, inner=False)
+            self._visit(reads, reduction, reach=reduction)
             whole = reduction if law.product_step == "own" else native[2]
             self.per_element[reduction] += problem.base[op] / whole
         for op in late:
             for tensor in problem.inputs[op]:
                 if tensor not in self.subgraph.made:
-                    self.wants.append((Want(tensor, ROWS, COLUMNS), 0, True, False))
+                    self.wants.append((Want(tensor, ROWS, COLUMNS), 0, True))
         matmuls = [op for op in self.group.operators if problem.is_matmul[op]]
         depths = [problem.reduction(op) for op in matmuls]
         if law.k_capped:
@@ -172,20 +189,19 @@ class _Statement:
         maker = self.subgraph.made.get(self.problem.inputs[op][side])
         return maker is not None and not self.problem.is_matmul[maker]
 
-    def _visit(self, reads: Sequence[Want | Make], reduction: int, *, reach: int, inner: bool) -> None:
+    def _visit(self, reads: Sequence[Want | Make], reduction: int, *, reach: int) -> None:
         for read in reads:
             if isinstance(read, Want):
-                self.wants.append((read, reach, False, inner))
+                self.wants.append((read, reach, False))
                 continue
             key = (read.operator, read.rows, read.columns)
             if key in self.makes or (self.bound and any(read.operator == op for op, _, _ in self.makes)):
                 continue
             self.makes.add(key)
             moves = read.rows >= 0 or read.columns >= 0
-            if not moves and self.bound and self.law.strips == "kept":
-                continue
-            self._work(read, reduction, moves)
-            self._visit(read.reads, reduction, reach=reach if moves else 1, inner=True)
+            if moves or not self.bound or self.law.strips == "tile":
+                self._work(read, reduction, moves)
+            self._visit(read.reads, reduction, reach=reach if moves else 1)
 
     def _work(self, make: Make, reduction: int, moves: bool) -> None:
         problem, native = self.problem, self.problem.native
@@ -206,8 +222,8 @@ class _Statement:
             self.padded[reduction].append(work)
 
     def _counted(self) -> Iterator[_core.ContestWant]:
-        shapes = Counter(want.tensor for want in {want for want, _, _, _ in self.wants})
-        for want, reach, late, inner in self.wants:
+        shapes = Counter(want.tensor for want in {want for want, _, _ in self.wants})
+        for want, reach, late in self.wants:
             if want.tensor == self.group.resident or (self.bound and shapes[want.tensor] > 1):
                 continue
             yield _core.ContestWant(
@@ -218,7 +234,6 @@ class _Statement:
                 columns=_AXES.get(want.columns, "depth"),
                 reach=reach,
                 late=late,
-                inner=inner,
             )
 
 

@@ -22,7 +22,7 @@ class Law:
       k / native (`native`).
     - `k_capped`: k is at most the native size.
     - `strips`: a strip that one operator makes for a MatMul of its subgraph is made again for every tile
-      (`tile`), or is `kept` as long as the next step wants the same one.
+      (`tile`), or is `kept`: it takes no time again as long as the next step wants the same one.
     - `accumulator`: the sums of a product that is used up inside lie in the output's room (`shared`), or
       take a tile of their own (`beside`).
     - `idle_residents`: a resident tensor that its step does not read takes `room`, or is `free`.

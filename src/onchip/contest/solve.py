@@ -27,8 +27,8 @@ __all__ = ["SPACE", "Solved", "solve"]
 
 SPACE = "subgraphs of one output, tiles of whole numbers in snake order"
 
-MOST_GROUPS = (200, 4000)
-"""The most subgraphs that end in one operator: of a first search, and of one that goes on from there."""
+FIRST, ALL = 200, 4000
+"""The most subgraphs that end in one operator: of a first search, and of one that has all of them."""
 
 DEFAULTS = SolveOptions()
 
@@ -97,8 +97,10 @@ class _Search:
 
     def run(self) -> Solved:
         self.offer(self.alone())
-        for most in MOST_GROUPS:
+        for most in (FIRST, ALL):
             known = sinks(self.problem, self.law, most)
+            if most == ALL and not known.complete:
+                break
             for tree in self.searched(choices(self.problem, known, self.costs.latency, self.limits.over)):
                 self.offer(tree.groups())
             if self.done() or self.limits.over():

@@ -187,10 +187,10 @@ class _Walk:
             rows = (row * self.h, min((row + 1) * self.h, self.height))
             columns = (column * self.w, min((column + 1) * self.w, self.width))
             area = (rows[1] - rows[0]) * (columns[1] - columns[0])
-            if self.law.strips == "tile":
-                kept = set()
+            free = kept if self.law.strips == "kept" else set()
+            kept = set()
             for at in range(count):
-                here = _Here(problem, rows, columns, at * self.k, self.k, kept)
+                here = _Here(problem, rows, columns, at * self.k, self.k, kept, free | kept)
                 compute = 0.0
                 for op in products:
                     reduction = problem.reduction(op)
@@ -213,7 +213,7 @@ class _Walk:
                 peak = max(peak, room)
                 stores = area * len(self.stored) if at == count - 1 else 0
                 latencies.append(max(compute + here.cost, (loads + stores) / problem.bandwidth))
-                held, kept = wanted, here.strips
+                held, kept, free = wanted, here.strips, set()
         return fsum(latencies), peak
 
     def _resident_room(self) -> int:
@@ -252,9 +252,10 @@ class _Here:
         start: int,
         depth: int,
         kept: set[Slice],
+        free: set[Slice],
     ) -> None:
         self.problem, self.rows, self.columns = problem, rows, columns
-        self.start, self.depth, self.kept = start, depth, kept
+        self.start, self.depth, self.kept, self.free = start, depth, kept, free
         self.wanted: set[Slice] = set()
         self.strips: set[Slice] = set()
         self.cost = 0.0
@@ -268,7 +269,10 @@ class _Here:
         return (0, side) if axis == WHOLE else (self.start, min(self.start + self.depth, side))
 
     def visit(self, reads: Sequence[Want | Make]) -> None:
-        """Want these slices; make those that the subgraph makes, unless they are still there."""
+        """Want these slices; make those that the subgraph makes, unless this tile has them still.
+
+        What is free takes no time to make, and wants all the same.
+        """
         for read in reads:
             tensor = read.tensor if isinstance(read, Want) else self.problem.outputs[read.operator]
             r0, r1 = self.range_of(read.rows, self.problem.heights[tensor])
@@ -278,8 +282,9 @@ class _Here:
                 self.wanted.add(piece)
             elif piece not in self.strips:
                 self.strips.add(piece)
-                if piece not in self.kept:
+                if piece not in self.free:
                     self.cost += self._work(read, r1 - r0, c1 - c0)
+                if piece not in self.kept:
                     self.visit(read.reads)
 
     def _work(self, make: Make, height: int, width: int) -> float:

@@ -1,0 +1,157 @@
+"""The contest by brute force: every schedule of a small problem, priced by the verifier.
+
+Operators may run in any connected sets, any number of times, with any outputs; at every tile and k; in every
+order of at most four tiles, and of more in every snake. Dijkstra's algorithm finds a path through what is in
+slow memory and what is resident. A resident tensor that the next step does not read would only take room.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations, permutations, product
+from math import inf
+
+from onchip.base.errors import IllegalSchedule
+from onchip.contest import Law, Problem, Step
+from onchip.contest.verify import price_step
+from oracles.contest_cases import problem
+
+Tensors = frozenset[int]
+
+
+def optimum(given: Problem, law: Law) -> float:
+    """The least latency of any schedule; infinity if there is none."""
+    prices = cache(lambda *key: _least(given, law, *key))
+    start: tuple[Tensors, Tensors] = (frozenset(), frozenset())
+    least, ahead = {start: 0.0}, [(0.0, 0, start)]
+    count = 0
+    while ahead:
+        spent, _, state = heapq.heappop(ahead)
+        if spent > least[state]:
+            continue
+        slow, resident = state
+        if slow.issuperset(given.results):
+            return spent
+        for operators, made, outside in _sets(given):
+            if not (outside <= slow | resident and resident <= outside):
+                continue
+            ends = {t for t in made if not any(t in given.inputs[op] for op in operators)}
+            for retained in _subsets(made - set(given.results)):
+                following = (slow | (ends - retained), retained)
+                cost = spent + prices(operators, resident, retained)
+                if cost < least.get(following, inf):
+                    least[following] = cost
+                    count += 1
+                    heapq.heappush(ahead, (cost, count, following))
+    return inf
+
+
+@cache
+def _sets(given: Problem) -> list[tuple[tuple[int, ...], Tensors, Tensors]]:
+    """Sets of operators in order, what they make, what they read that others make."""
+    found = []
+    for count in range(1, len(given.outputs) + 1):
+        for operators in combinations(given.order, count):
+            made = frozenset(given.outputs[op] for op in operators)
+            read = {t for op in operators for t in given.inputs[op] if t in given.maker}
+            found.append((operators, made, frozenset(read - made)))
+    return found
+
+
+def _subsets(tensors: Tensors) -> Iterator[Tensors]:
+    for count in range(len(tensors) + 1):
+        yield from map(frozenset, combinations(sorted(tensors), count))
+
+
+def _least(
+    given: Problem, law: Law, operators: tuple[int, ...], resident: Tensors, retained: Tensors
+) -> float:
+    best = inf
+    read = {t for op in operators for t in given.inputs[op]}
+    output = next(given.outputs[op] for op in operators if given.outputs[op] not in read)
+    width, height = given.widths[output], given.heights[output]
+    depths = [given.reduction(op) for op in operators if given.is_matmul[op]]
+    deepest = min([*depths, given.native[2]] if law.k_capped else depths, default=1) if depths else 1
+    sizes = product(
+        range(1, min(given.native[0], width) + 1),
+        range(1, min(given.native[1], height) + 1),
+        range(1, deepest + 1),
+    )
+    for w, h, k in sizes:
+        for order in _orders(-(-width // w), -(-height // h)):
+            step = Step(operators, w, h, k, tuple(retained), order)
+            try:
+                best = min(best, price_step(given, step, law, resident))
+            except IllegalSchedule as error:
+                if error.rule in ("L2", "L8"):
+                    return inf
+                break  # no order of the tiles mends the rest
+    return best
+
+
+@cache
+def _orders(across: int, down: int) -> list[tuple[int, ...]]:
+    tiles = across * down
+    if tiles <= 4:
+        return list(permutations(range(tiles)))
+    found = set()
+    for by_columns, flip, turn in product((False, True), repeat=3):
+        lines = (
+            [[row * across + column for column in range(across)] for row in range(down)]
+            if not by_columns
+            else [[row * across + column for row in range(down)] for column in range(across)]
+        )
+        lines = lines[::-1] if flip else lines
+        found.add(
+            tuple(t for n, line in enumerate(lines) for t in (line[::-1] if (n % 2 == 1) != turn else line))
+        )
+    return sorted(found)
+
+
+def tree(seed: int) -> Problem:
+    """A random in-tree of two to four operators: every tensor that is made has one reader."""
+    rnd = random.Random(seed)
+    return _random(rnd, rnd.choice((2, 3, 3, 4)), shared=False)
+
+
+def graph(seed: int) -> Problem:
+    """A random graph of three operators, or two, in which tensors may have several readers."""
+    rnd = random.Random(seed)
+    return _random(rnd, rnd.choice((2, 3, 3)), shared=True)
+
+
+def _random(rnd: random.Random, count: int, *, shared: bool) -> Problem:
+    """Operators from the last to the first: each makes a tensor that is wanted, and wants its inputs."""
+    sides = (2, 3, 4, 5)
+    shapes = [(rnd.choice(sides), rnd.choice(sides))]
+    wanted, operators = [0], []
+    while len(operators) < count and wanted:
+        output = wanted.pop(rnd.randrange(len(wanted)))
+        height, width = shapes[output]
+        if rnd.random() < 0.55:
+            reduction = rnd.choice(sides)
+            needs = [(height, reduction), (reduction, width)]
+        else:
+            needs = [(height, width)] * rnd.choice((1, 1, 2))
+        inputs = []
+        for shape in needs:
+            free = [t for t in wanted if shapes[t] == shape] if shared else []
+            if free and rnd.random() < 0.6:
+                inputs.append(rnd.choice(free))
+            else:
+                shapes.append(shape)
+                inputs.append(len(shapes) - 1)
+                wanted.append(len(shapes) - 1)
+        kind = "MatMul" if len(needs) == 2 and needs != [(height, width)] * 2 else "Pointwise"
+        operators.insert(0, (kind, tuple(inputs), output, rnd.choice((1, 5, 20))))
+    largest = max(h * w for h, w in shapes)
+    return problem(
+        shapes,
+        operators,
+        capacity=rnd.randint(largest // 2 + 4, 3 * largest),
+        bandwidth=rnd.choice((1, 2, 5)),
+        native=(rnd.choice((2, 3)), rnd.choice((2, 3)), rnd.choice((2, 3, 4))),
+    )
