@@ -1,9 +1,10 @@
 """The public contest's problems under a named law: the table of docs/contest.md.
 
-    python benchmarks/contest.py FOLDER [--law ruled] [--only 1,2,3] [--page docs/contest.md]
+    python benchmarks/contest.py FOLDER [--law ruled] [--only 1,2,3] [--slack 1] [--page docs/contest.md]
 
 FOLDER holds `mlsys-2026-1.json` to `mlsys-2026-24.json`, as the contest published them; they are no part of
-this project. Each is searched within the contest's own time limit, on one thread; seconds are processor time.
+this project. Each is searched within the contest's own time limit, on one thread (times `--slack`, for a
+machine with other work); seconds are processor time.
 `prototype` is what the prototype behind the suite's design had found under the law `ruled`.
 """
 
@@ -27,7 +28,7 @@ LIMITS = ((4, 2.0), (8, 5.0), (12, 15.0), (16, 30.0), (20, 60.0), (24, 120.0))
 """The contest's limits in seconds, each up to this problem."""
 
 
-def rows(folder: Path, law: str, only: list[int]) -> Iterator[str]:
+def rows(folder: Path, law: str, only: list[int], slack: float) -> Iterator[str]:
     ours = law == "ruled"
     yield "| # | operators | latency | bound | gap | proof | s |" + (
         " prototype | against it |" if ours else ""
@@ -38,7 +39,7 @@ def rows(folder: Path, law: str, only: list[int]) -> Iterator[str]:
         problem = read_problem(folder / f"mlsys-2026-{number}.json")
         limit = next(seconds for last, seconds in LIMITS if number <= last)
         began = time.process_time()
-        found = solve(problem, SolveOptions(law=law, time_limit=limit))
+        found = solve(problem, SolveOptions(law=law, time_limit=limit * slack))
         seconds = time.process_time() - began
         optimal, spent = optimal + found.optimal, spent + seconds
         gap = "0" if found.optimal else f"{100 * found.gap:.1f} %"
@@ -58,10 +59,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--law", choices=LAWS, default="ruled")
     parser.add_argument("--only", default=",".join(map(str, range(1, 25))))
+    parser.add_argument("--slack", type=float, default=1.0)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
     only = [int(number) for number in options.only.split(",")]
-    write({f"contest-{options.law}": lambda: rows(options.folder, options.law, only)}, options.page)
+    write(
+        {f"contest-{options.law}": lambda: rows(options.folder, options.law, only, options.slack)},
+        options.page,
+    )
 
 
 if __name__ == "__main__":

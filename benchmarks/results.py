@@ -127,6 +127,15 @@ RESULTS = (
     Result(
         "packing.md", ("packing_fixtures.py", "packing_tilings.py --side 100"), needs="minimalloc's instances"
     ),
+    Result(
+        "contest.md",
+        (
+            "contest.py {kept}/contest --page docs/contest.md",
+            "contest_oracle.py --kind tree",
+            "contest_oracle.py --kind graph",
+        ),
+        needs="the contest's problems in build/results/contest",
+    ),
     Result("corun-search.md", ("corun_search.py",), needs="pip install 'onchip[corun]' for Z3"),
     Result(
         "corun-local.md",

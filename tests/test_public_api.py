@@ -105,6 +105,9 @@ def test_every_module_of_the_command_line_is_known_by_its_commands() -> None:
         if module.name != "__main__":
             importlib.import_module(f"onchip.cli.{module.name}")
     registered = {c.name or c.callback.__name__: c.callback.__module__ for c in app.registered_commands}
+    for group in app.registered_groups:
+        below = {c.callback.__module__ for c in group.typer_instance.registered_commands}
+        registered[group.name] = below.pop() if len(below) == 1 else "several"
     assert {name: f"onchip.cli.{module}" for name, module in COMMANDS.items()} == registered
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace onchip::contest {
 namespace {
@@ -65,6 +66,9 @@ class Pricer {
         for (std::size_t grid = 0; grid < 4; ++grid)
             for (std::size_t done = 0; done <= g.depths.size(); ++done)
                 pieces_[grid].push_back(pieces((grid & 1) != 0, (grid & 2) != 0, done));
+        kinds_of_steps_.resize(static_cast<std::size_t>(g.most_depth + 1));
+        for (Size k = 1; k <= g.most_depth; ++k)
+            kinds_of_steps_[static_cast<std::size_t>(k)] = kinds_of_steps(Steps(k, most_));
         tile_cost_ = g.once + g.late;
         for (const Depth& depth : g.depths) {
             tile_cost_ += real(depth.reduction) * depth.per_element;
@@ -144,20 +148,26 @@ class Pricer {
     // Calls with every kind of step and how often it comes, until one call says no.
     template <class Call>
     bool each(const Steps& steps, Call call) const {
-        std::vector<Size>& special = special_;
-        special.assign({0, 1, steps.count - 1, steps.count});
+        for (const auto& [at, times] : kinds_of_steps_[static_cast<std::size_t>(steps.k)])
+            if (!call(at, times)) return false;
+        return true;
+    }
+
+    std::vector<std::pair<Size, Size>> kinds_of_steps(const Steps& steps) const {
+        std::vector<Size> special{0, 1, steps.count - 1, steps.count};
         for (const Depth& depth : g_.depths) {
             const Size own = parts(depth.reduction, steps.k);
             special.insert(special.end(), {own - 1, own});
         }
         std::sort(special.begin(), special.end());
+        std::vector<std::pair<Size, Size>> found;
         for (std::size_t i = 0; i + 1 < special.size(); ++i) {
             const Size at = special[i], next = special[i + 1];
             if (at == next || at >= steps.count) continue;
-            if (!call(at, Size{1})) return false;
-            if (next > at + 1 && !call(at + 1, next - at - 1)) return false;
+            found.emplace_back(at, 1);
+            if (next > at + 1) found.emplace_back(at + 1, next - at - 1);
         }
-        return true;
+        return found;
     }
 
     // Counts what every tile of a line, or every tile, must load anew; all else once.
@@ -200,30 +210,26 @@ class Pricer {
         });
     }
 
-    Kinds stepped(const Grid& grid, Size k) const {
-        const Steps steps(k, most_);
-        const Pieces& all = of(grid, k);
-        return kinds(grid, [&](int move, double h, double w) {
-            double latency = 0;
-            each(steps, [&](Size at, Size times) {
-                double work = at == 0 ? g_.once : 0, moved = 0;
-                for (const Depth& depth : g_.depths) {
-                    const double length = steps.length(depth.reduction, at);
-                    work += length * depth.per_element;
-                    if (!may_stay(depth, k)) work += strips(depth, length);
-                }
-                for (const Piece& piece : all) {
-                    if (!steps.has(piece, at)) continue;
-                    const bool there = at > 0 ? !piece.moves() && steps.has(piece, at - 1)
-                                              : piece.same_after(move) && steps.has(piece, steps.count - 1);
-                    if (!there) moved += piece.size(h, w, steps.length(piece.reduction(), at));
-                }
-                if (at == steps.count - 1) work += g_.late, moved += stores(h, w);
-                latency += real(times) * std::max(work, moved / g_.bandwidth);
-                return true;
-            });
-            return latency;
+    double stepped(const Pieces& all, const Steps& steps, int move, double h, double w) const {
+        double latency = 0;
+        each(steps, [&](Size at, Size times) {
+            double work = at == 0 ? g_.once : 0, moved = 0;
+            for (const Depth& depth : g_.depths) {
+                const double length = steps.length(depth.reduction, at);
+                work += length * depth.per_element;
+                if (!may_stay(depth, steps.k)) work += strips(depth, length);
+            }
+            for (const Piece& piece : all) {
+                if (!steps.has(piece, at)) continue;
+                const bool there = at > 0 ? !piece.moves() && steps.has(piece, at - 1)
+                                          : piece.same_after(move) && steps.has(piece, steps.count - 1);
+                if (!there) moved += piece.size(h, w, steps.length(piece.reduction(), at));
+            }
+            if (at == steps.count - 1) work += g_.late, moved += stores(h, w);
+            latency += real(times) * std::max(work, moved / g_.bandwidth);
+            return true;
         });
+        return latency;
     }
 
     // No order of tiles is cheaper: each tile gains the better of its two moves, but for one tile of every row
@@ -294,25 +300,41 @@ class Pricer {
         if (grid.tiles() * tile_cost_ >= best_ || least_traffic(grid) >= best_) return false;
         const Size from = least_depth(w, h);
         if (from > g_.most_depth || !may_fit(grid, from)) return true;
-        double all = least(grid, merged(grid, g_.most_depth));
-        bool first = true;
+        Kinds at_best = merged(grid, g_.most_depth);
+        double all = least(grid, at_best);
         if (all >= best_) return true;
         fits_.assign(static_cast<std::size_t>(g_.most_depth + 1), false);
+        Size deepest = 0;
+        bool every = true;  // all k from here to the deepest fit
         for (Size k = g_.most_depth; k >= from && all < best_; --k) {
+            // Several steps as one are no slower, so a k is of no use if a multiple of it fits.
+            if (every && 2 * k <= deepest) break;
             const bool fit = fits(grid, k);
             fits_[static_cast<std::size_t>(k)] = fit;
+            every &= fit || !deepest;
             if (!fit) continue;
-            if (first && (all = least(grid, merged(grid, k))) >= best_) break;
-            first = false;
-            // Pairs of its steps as one are no slower.
-            if (2 * k > g_.most_depth || !fits_[static_cast<std::size_t>(2 * k)]) offer(grid, w, h, k);
+            if (!deepest) {
+                deepest = k;
+                at_best = merged(grid, k);
+                if ((all = least(grid, at_best)) >= best_) break;
+            }
+            if (2 * k > g_.most_depth || !fits_[static_cast<std::size_t>(2 * k)]) offer(grid, w, h, k, at_best);
             if (k >= most_) break;  // one step
         }
         return true;
     }
 
-    void offer(const Grid& grid, Size w, Size h, Size k) {
-        const Kinds each = stepped(grid, k);
+    // Looks at the tiles that are most first; `kinds` are of all steps as one.
+    void offer(const Grid& grid, Size w, Size h, Size k, Kinds kinds) {
+        const Steps steps(k, most_);
+        const Pieces& all = of(grid, k);
+        const std::size_t row = grid.down > 1 ? 0 : 1, column = grid.across > 1 ? 0 : 1;
+        for (int move = start; move <= along_column; ++move)
+            kinds[static_cast<std::size_t>(move)][row][column] =
+                stepped(all, steps, move, grid.heights[row], grid.widths[column]);
+        if (least(grid, kinds) >= best_) return;
+        const Kinds each = this->kinds(
+            grid, [&](int move, double tall, double wide) { return stepped(all, steps, move, tall, wide); });
         const double bound = least(grid, each);
         if (bound >= best_) return;
         if (bound_) {
@@ -339,7 +361,7 @@ class Pricer {
     std::array<std::vector<Pieces>, 4> pieces_;  // by grid and by how many K are done in one step
     Tile found_;
     std::vector<bool> fits_;             // by k
-    mutable std::vector<Size> special_;  // of `each`
+    std::vector<std::vector<std::pair<Size, Size>>> kinds_of_steps_;  // by k
 };
 
 }  // namespace
