@@ -4,7 +4,7 @@
 
 Brute force looks at every schedule: connected sets of operators, recomputed or not, with any outputs, any
 tile, k and order of at most four tiles. The bound must not be above its optimum, and what is said to be
-optimal must be equal to it. Where the search is above (its space has subgraphs of one output in snake order)
+optimal must be equal to it. Where the search is above (its space has subgraphs of one output, line by line)
 the seed is printed and counted.
 """
 

@@ -10,14 +10,16 @@ import pytest
 
 from onchip.base.errors import ModelError, PlanFormatError
 from onchip.contest import (
+    LAWS,
     Step,
     problem_from_json,
     read_solution,
     solution_from_json,
     solution_json,
+    verify,
     write_solution,
 )
-from oracles.contest_cases import SQUARE, data
+from oracles.contest_cases import SQUARE, data, problem
 
 
 def good() -> dict[str, Any]:
@@ -85,3 +87,17 @@ def test_what_is_wrong_with_a_schedule_is_said(change: dict[str, Any], says: str
     content = json.loads(solution_json([Step((0,), 8, 8, 4)]))
     with pytest.raises(PlanFormatError, match=says):
         solution_from_json(json.dumps(content | change).encode(), "s.json")
+
+
+def test_many_paths_through_a_strip_are_walked_once() -> None:
+    """Sixty diamonds before a MatMul: 2 to the 60 paths."""
+    operators: list[tuple[str, tuple[int, ...], int, float]] = [("Pointwise", (0,), 1, 1)]
+    for _ in range(60):
+        last = operators[-1][2]
+        operators += [("Pointwise", (last,), last + 1, 1), ("Pointwise", (last,), last + 2, 1)]
+        operators += [("Pointwise", (last + 1, last + 2), last + 3, 1)]
+    last = operators[-1][2]
+    operators.append(("MatMul", (last, last + 1), last + 2, 1))
+    given = problem([(8, 8)] * (last + 3), operators, capacity=1000)
+    step = Step(tuple(range(len(operators))), 8, 8, 8)
+    assert verify(given, [step], LAWS["ruled"], stated=False).latency == 182

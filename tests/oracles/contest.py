@@ -1,7 +1,7 @@
 """The contest by brute force: every schedule of a small problem, priced by the verifier.
 
 Operators may run in any connected sets, any number of times, with any outputs; at every tile and k; in every
-order of at most four tiles, and of more in every snake. Dijkstra's algorithm finds a path through what is in
+order of at most four tiles, and of more line by line. Dijkstra's algorithm finds a path through what is in
 slow memory and what is resident. A resident tensor that the next step does not read would only take room.
 """
 
@@ -98,16 +98,13 @@ def _orders(across: int, down: int) -> list[tuple[int, ...]]:
     if tiles <= 4:
         return list(permutations(range(tiles)))
     found = set()
-    for by_columns, flip, turn in product((False, True), repeat=3):
-        lines = (
-            [[row * across + column for column in range(across)] for row in range(down)]
-            if not by_columns
-            else [[row * across + column for row in range(down)] for column in range(across)]
-        )
+    for by_columns, flip, turn, back in product((False, True), repeat=4):
+        lines = [[row * across + column for column in range(across)] for row in range(down)]
+        if by_columns:
+            lines = [list(line) for line in zip(*lines, strict=True)]
         lines = lines[::-1] if flip else lines
-        found.add(
-            tuple(t for n, line in enumerate(lines) for t in (line[::-1] if (n % 2 == 1) != turn else line))
-        )
+        ways = [line[::-1] if (back and n % 2 == 1) != turn else line for n, line in enumerate(lines)]
+        found.add(tuple(tile for line in ways for tile in line))
     return sorted(found)
 
 

@@ -27,14 +27,15 @@ void bind(nb::module_& m) {
     answer<Tile>(m, "ContestTile", Field("latency", &Tile::latency), Field("width", &Tile::width),
                  Field("height", &Tile::height), Field("depth", &Tile::depth),
                  Field("by_columns", &Tile::by_columns), Field("from_right", &Tile::from_right),
-                 Field("from_bottom", &Tile::from_bottom));
+                 Field("from_bottom", &Tile::from_bottom),
+                 Field("turns", &Tile::turns));
     m.def(
         "contest_price",
-        [](const Subgraph& subgraph, bool bound, double limit) {
+        [](const Subgraph& subgraph, bool bound, double limit, std::optional<double> seconds) {
             nb::gil_scoped_release release;
-            return price(subgraph, bound, limit);
+            return price(subgraph, bound, limit, seconds);
         },
-        nb::kw_only(), nb::arg("subgraph"), nb::arg("bound"), nb::arg("limit"));
+        nb::kw_only(), nb::arg("subgraph"), nb::arg("bound"), nb::arg("limit"), nb::arg("seconds").none());
 }
 
 }  // namespace onchip::contest

@@ -1,13 +1,15 @@
 #include "contest_price.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
 namespace onchip::contest {
 namespace {
 
-constexpr int start = 0, along_row = 1, along_column = 2;
+// How a tile is entered: first of all, along its row, along its column, or from another line.
+constexpr int start = 0, along_row = 1, along_column = 2, jump = 3;
 
 Size parts(Size side, Size size) { return (side + size - 1) / size; }
 double real(Size n) { return static_cast<double>(n); }
@@ -27,7 +29,8 @@ struct Piece {
         return tall * wide;
     }
     bool same_after(int move) const {
-        return !moves() && (move == along_row ? columns != Axis::tile : move == along_column && rows != Axis::tile);
+        const bool row = rows != Axis::tile || move == along_row, column = columns != Axis::tile || move == along_column;
+        return move != start && !moves() && row && column;
     }
 };
 
@@ -44,7 +47,7 @@ struct Steps {
 };
 
 // The latency of a tile by how it is entered and by whether it is the edge: [move][edge row][edge column].
-using Kinds = std::array<std::array<std::array<double, 2>, 2>, 3>;
+using Kinds = std::array<std::array<std::array<double, 2>, 2>, 4>;
 
 struct Grid {
     Size across = 1, down = 1;
@@ -77,10 +80,14 @@ class Pricer {
         count_traffic();
     }
 
-    Tile run() {
-        for (Size h = std::min(g_.native[1], g_.height); h >= 1; --h)
+    Tile run(std::optional<double> seconds) {
+        const auto began = std::chrono::steady_clock::now();
+        for (Size h = std::min(g_.native[1], g_.height); h >= 1; --h) {
+            const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
+            if (seconds && spent.count() > *seconds) return bound_ ? Tile{.latency = 0} : found_;
             for (Size w = std::min(g_.native[0], g_.width); w >= 1; --w)
                 if (!look(w, h)) break;
+        }
         if (bound_ && found_.latency < 0) found_.latency = best_;
         return found_;
     }
@@ -192,7 +199,7 @@ class Pricer {
     template <class Latency>
     Kinds kinds(const Grid& grid, Latency latency) const {
         Kinds result{};
-        for (int move = start; move <= along_column; ++move)
+        for (int move = start; move <= jump; ++move)
             for (std::size_t i = grid.down > 1 ? 0 : 1; i < 2; ++i)
                 for (std::size_t j = grid.across > 1 ? 0 : 1; j < 2; ++j)
                     result[static_cast<std::size_t>(move)][i][j] = latency(move, grid.heights[i], grid.widths[j]);
@@ -252,15 +259,18 @@ class Pricer {
         return total + std::max(0.0, first);
     }
 
-    // A snake along rows from one corner; along columns it is the same with rows and columns exchanged.
-    static double snake(const Grid& grid, const Kinds& kinds, bool by_columns, bool from_right, bool from_bottom) {
+    // Lines along rows from one corner, each back or, without `turns`, all the same way; along columns it is the same
+    // with rows and columns exchanged.
+    static double in_lines(const Grid& grid, const Kinds& kinds, const Tile& order) {
+        const auto [by_columns, from_right, from_bottom] = std::array{order.by_columns, order.from_right, order.from_bottom};
         const Size lines = by_columns ? grid.across : grid.down, length = by_columns ? grid.down : grid.across;
         const bool late_line = by_columns ? from_right : from_bottom, late_tile = by_columns ? from_bottom : from_right;
         const auto time = [&](int move, bool edge_line, bool edge_tile) {
             const std::size_t i = by_columns ? edge_tile : edge_line, j = by_columns ? edge_line : edge_tile;
             return kinds[static_cast<std::size_t>(move)][i][j];
         };
-        const int along = by_columns ? along_column : along_row, turn = by_columns ? along_row : along_column;
+        const int along = by_columns ? along_column : along_row;
+        const int turn = !order.turns ? jump : by_columns ? along_row : along_column;
         // One line: its tiles entered along it, but for one that is entered by a turn, at the edge or not.
         const auto line = [&](bool edge, bool from_edge, int entered) {
             if (length == 1) return time(entered, edge, true);
@@ -269,7 +279,7 @@ class Pricer {
         };
         if (lines == 1) return line(true, late_tile, start);
         // Lines are entered at one end and the other by turns; the edge's line comes first or last.
-        const auto side = [&](Size n) { return (n % 2 == 0) == late_tile; };
+        const auto side = [&](Size n) { return (n % 2 == 0 || !order.turns) == late_tile; };
         double total = line(late_line, side(0), start) + line(!late_line, side(lines - 1), turn);
         const Size between = lines - 2, odd = (between + 1) / 2;
         total += static_cast<double>(odd) * (between ? line(false, side(1), turn) : 0);
@@ -329,7 +339,7 @@ class Pricer {
         const Steps steps(k, most_);
         const Pieces& all = of(grid, k);
         const std::size_t row = grid.down > 1 ? 0 : 1, column = grid.across > 1 ? 0 : 1;
-        for (int move = start; move <= along_column; ++move)
+        for (int move = start; move <= jump; ++move)
             kinds[static_cast<std::size_t>(move)][row][column] =
                 stepped(all, steps, move, grid.heights[row], grid.widths[column]);
         if (least(grid, kinds) >= best_) return;
@@ -338,16 +348,16 @@ class Pricer {
         const double bound = least(grid, each);
         if (bound >= best_) return;
         if (bound_) {
-            found_ = {bound, w, h, k, false, false, false};
+            found_ = {bound, w, h, k};
             best_ = bound;
             return;
         }
-        for (int form = 0; form < 8; ++form) {
-            const bool by_columns = form & 1, right = form & 2, bottom = form & 4;
-            const double latency = snake(grid, each, by_columns, right, bottom);
-            if (latency < best_) {
-                found_ = {latency, w, h, k, by_columns, right, bottom};
-                best_ = latency;
+        for (int form = 0; form < 16; ++form) {
+            Tile order{0, w, h, k, (form & 1) != 0, (form & 2) != 0, (form & 4) != 0, (form & 8) == 0};
+            order.latency = in_lines(grid, each, order);
+            if (order.latency < best_) {
+                found_ = order;
+                best_ = order.latency;
             }
         }
     }
@@ -366,6 +376,8 @@ class Pricer {
 
 }  // namespace
 
-Tile price(const Subgraph& subgraph, bool bound, double limit) { return Pricer(subgraph, bound, limit).run(); }
+Tile price(const Subgraph& subgraph, bool bound, double limit, std::optional<double> seconds) {
+    return Pricer(subgraph, bound, limit).run(seconds);
+}
 
 }  // namespace onchip::contest

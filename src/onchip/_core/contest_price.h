@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace onchip::contest {
@@ -49,11 +50,11 @@ struct Subgraph {
 struct Tile {
     double latency = -1;  // negative: nothing fits below the limit
     Size width = 0, height = 0, depth = 0;
-    bool by_columns = false, from_right = false, from_bottom = false;
+    bool by_columns = false, from_right = false, from_bottom = false, turns = true;
 };
 
-// The least latency below `limit` among all tiles and steps in snake order; with `bound` a value that no tile,
-// step and order of tiles is below, or the limit.
-Tile price(const Subgraph& subgraph, bool bound, double limit);
+// The least latency below `limit` among all tiles and steps, line by line; with `bound` a value that no tile,
+// step and order of tiles is below, or the limit. After `seconds` the best so far; as a bound, 0.
+Tile price(const Subgraph& subgraph, bool bound, double limit, std::optional<double> seconds);
 
 }  // namespace onchip::contest

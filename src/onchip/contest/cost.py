@@ -7,7 +7,7 @@ subgraph for it. The verifier prices what is chosen again, step by step, and its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -37,10 +37,13 @@ class _Found:
 
 
 class Costs:
-    """Prices of the subgraphs of one problem under one law; equal ones are priced once."""
+    """Prices of the subgraphs of one problem under one law; equal ones are priced once.
 
-    def __init__(self, problem: Problem, law: Law) -> None:
-        self.problem, self.law = problem, law
+    Those of several operators are priced as far as they can be in the seconds that are `left`.
+    """
+
+    def __init__(self, problem: Problem, law: Law, left: Callable[[], float | None] = lambda: None) -> None:
+        self.problem, self.law, self.left = problem, law, left
         self._known: dict[tuple[object, ...], _Found] = {}
 
     def least(self, group: Group) -> float:
@@ -51,7 +54,7 @@ class Costs:
         return self._price(group, True).latency
 
     def latency(self, group: Group) -> float:
-        """Return the latency at the best tile and snake order; infinity if none fits.
+        """Return the latency at the best tile, line by line; infinity if none fits.
 
         So it is where the operators cost less one by one, with the resident tensor written and loaded.
         """
@@ -82,7 +85,7 @@ class Costs:
             height=tile.height,
             depth=tile.depth,
             retained=(output,) if group.retained else (),
-            traversal=_snake(across, down, tile) if across > 1 or down > 1 else None,
+            traversal=_lines(across, down, tile) if across > 1 or down > 1 else None,
         )
 
     def _output(self, group: Group) -> int:
@@ -109,7 +112,9 @@ class Costs:
 
     def _ask(self, group: Group, bound: bool) -> _Found:
         stated = _Statement(self.problem, self.law, group, bound).made()
-        tile = _core.contest_price(subgraph=stated, bound=bound, limit=self._limit(group, bound))
+        seconds = self.left() if len(group.operators) > 1 else None
+        limit = self._limit(group, bound)
+        tile = _core.contest_price(subgraph=stated, bound=bound, limit=limit, seconds=seconds)
         return _Found(tile.latency if tile.latency >= 0 else inf, tile)
 
 
@@ -141,8 +146,7 @@ class _Statement:
         for op in self.products:
             reduction = problem.reduction(op)
             axis = next(other for other in self.products if problem.reduction(other) == reduction)
-            reads = [_on(axis, read) for read in self.subgraph.streams(op)]
-            self._visit(reads, reduction, reach=reduction)
+            self._visit(self.subgraph.streams(op, axis), reduction, reach=reduction)
             whole = reduction if law.product_step == "own" else native[2]
             self.per_element[reduction] += problem.base[op] / whole
         for op in late:
@@ -240,23 +244,14 @@ class _Statement:
 _AXES: dict[int, Literal["tile", "depth", "whole"]] = {ROWS: "tile", COLUMNS: "tile", WHOLE: "whole"}
 
 
-def _on(axis: int, read: Want | Make) -> Want | Make:
-    """Return the same with one axis for the steps of all MatMuls, which have the same K."""
-    rows = axis if read.rows >= 0 else read.rows
-    columns = axis if read.columns >= 0 else read.columns
-    if isinstance(read, Want):
-        return Want(read.tensor, rows, columns)
-    return Make(read.operator, rows, columns, tuple(_on(axis, below) for below in read.reads))
-
-
-def _snake(across: int, down: int, tile: _core.ContestTile) -> tuple[int, ...] | None:
-    """Return the order of tiles along lines that turn at their ends, from the tile's corner."""
+def _lines(across: int, down: int, tile: _core.ContestTile) -> tuple[int, ...] | None:
+    """Return the order of tiles along lines from the tile's corner, back or again the same way."""
     columns, rows = range(across), range(down)
     order = []
     lines, along = (columns, rows) if tile.by_columns else (rows, columns)
     late_line = tile.from_right if tile.by_columns else tile.from_bottom
     late_tile = tile.from_bottom if tile.by_columns else tile.from_right
     for n, line in enumerate(reversed(lines) if late_line else lines):
-        for at in reversed(along) if (n % 2 == 0) == late_tile else along:
+        for at in reversed(along) if (n % 2 == 0 or not tile.turns) == late_tile else along:
             order.append(at * across + line if tile.by_columns else line * across + at)
     return tuple(order)

@@ -48,6 +48,10 @@ class Subgraph:
     depth: int
 
     @cached_property
+    def _slices(self) -> dict[tuple[int, int, int], Want | Make]:
+        return {}
+
+    @cached_property
     def made(self) -> dict[int, int]:
         """The operator of the subgraph that makes a tensor."""
         return {self.problem.outputs[op]: op for op in self.operators}
@@ -80,10 +84,14 @@ class Subgraph:
                 ahead += [self.made[t] for t in self.problem.inputs[op] if t in self.made]
         return tuple(found)
 
-    def streams(self, op: int) -> tuple[Want | Make, Want | Make]:
-        """Return what each step of a MatMul on the tile reads: h x k of the left, k x w of the right."""
+    def streams(self, op: int, axis: int | None = None) -> tuple[Want | Make, Want | Make]:
+        """Return what each step of a MatMul on the tile reads: h x k of the left, k x w of the right.
+
+        The steps are the axis of the MatMul itself, or that of another one with the same K.
+        """
+        axis = op if axis is None else axis
         left, right = self.problem.inputs[op]
-        return self._strip(left, ROWS, op), self._strip(right, op, COLUMNS)
+        return self._strip(left, ROWS, axis), self._strip(right, axis, COLUMNS)
 
     def _strip(self, tensor: int, rows: int, columns: int) -> Want | Make:
         """Return an operand of a MatMul that adds up its sums over steps.
@@ -96,6 +104,13 @@ class Subgraph:
         return self._slice(tensor, rows, columns)
 
     def _slice(self, tensor: int, rows: int, columns: int) -> Want | Make:
+        """Return a slice, the same one where several operators read it: paths may be many."""
+        key = (tensor, rows, columns)
+        if key not in self._slices:
+            self._slices[key] = self._new_slice(tensor, rows, columns)
+        return self._slices[key]
+
+    def _new_slice(self, tensor: int, rows: int, columns: int) -> Want | Make:
         op = self.made.get(tensor)
         if op is None:
             return Want(tensor, rows, columns)

@@ -17,8 +17,9 @@ from onchip.base.files import read_bytes
 
 __all__ = ["Problem", "problem_from_json", "read_problem"]
 
-MOST_SIDE = 1 << 20
-MOST_OPERATORS = 4096
+MOST_SIDE, MOST_NATIVE, MOST_OPERATORS = 1 << 16, 1 << 10, 256
+"""Far above the contest's: sides of 4,096, an array of 128, 152 operators."""
+
 KINDS = ("MatMul", "Pointwise")
 
 
@@ -133,10 +134,10 @@ def _check_counts(record: ProblemRecord, where: str) -> None:
         count = len(getattr(record, key))
         if count != operators:
             refuse(key, f"has {count} entries, op_types {operators}")
-    for key in ("widths", "heights", "native_granularity"):
+    for key, most in (("widths", MOST_SIDE), ("heights", MOST_SIDE), ("native_granularity", MOST_NATIVE)):
         for side in getattr(record, key):
-            if not 1 <= side <= MOST_SIDE:
-                refuse(key, f"{side} is no size from 1 to {MOST_SIDE:,}")
+            if not 1 <= side <= most:
+                refuse(key, f"{side} is no size from 1 to {most:,}")
     if len(record.native_granularity) not in (2, 3):
         refuse("native_granularity", f"has {len(record.native_granularity)} numbers, not 2 or 3")
     if record.fast_memory_capacity < 1:

@@ -1,7 +1,7 @@
 """The search: the dynamic program over trees, with every choice of which shared tensors are written.
 
-Its space is schedules of subgraphs with one output, at tiles of whole numbers in snake order. What it returns
-is priced by the verifier, whose figure is the claim.
+Its space is schedules of subgraphs with one output, at tiles of whole numbers, line by line: there and back,
+or always the same way. What it returns is priced by the verifier, whose figure is the claim.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from onchip.planners.limits import Limits, Progress
 
 __all__ = ["SPACE", "Solved", "solve"]
 
-SPACE = "subgraphs of one output, tiles of whole numbers in snake order"
+SPACE = "subgraphs of one output, tiles of whole numbers, line by line"
 
 FIRST, ALL = 200, 4000
 """The most subgraphs that end in one operator: of a first search, and of one that has all of them."""
@@ -89,7 +89,7 @@ def solve(problem: Problem, options: SolveOptions = DEFAULTS, progress: Progress
 class _Search:
     def __init__(self, problem: Problem, law: Law, limits: Limits) -> None:
         self.problem, self.law, self.limits = problem, law, limits
-        self.costs = Costs(problem, law)
+        self.costs = Costs(problem, law, limits.left)
         self.best: Solved | None = None
         work, traffic = least_work(problem, law), least_traffic(problem)
         self.bound = max(work, traffic)
