@@ -1,4 +1,4 @@
-"""What no schedule of a problem is below: work, traffic, and the dynamic program where it holds."""
+"""Bounds of a problem's schedules: work, traffic, and the dynamic program where it holds."""
 
 from __future__ import annotations
 

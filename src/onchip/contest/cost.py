@@ -1,4 +1,4 @@
-"""What a subgraph costs at its best tile, in closed form: the steps of a tile fall into a few classes.
+"""The cost of a subgraph at its best tile, in closed form: the steps of a tile fall into a few classes.
 
 The compiled core (`contest_price.h`) looks at every tile of whole numbers and every k; this module states the
 subgraph for it. The verifier prices what is chosen again, step by step, and its figure is the claim.

@@ -1,4 +1,4 @@
-"""What one subgraph wants in a step: slices of tensors from outside, and what its operators make of them.
+"""The wants of one subgraph in a step: slices of tensors from outside, and what its operators make of them.
 
 A subgraph makes its outputs tile by tile. Operators that reach the outputs through Pointwise only work on
 the output's tile; a MatMul among them adds up its sums over steps of k. Whatever stands before such a MatMul

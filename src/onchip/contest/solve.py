@@ -70,7 +70,7 @@ class Solved:
 
     @property
     def claim(self) -> str:
-        """What is claimed, in a line."""
+        """The claim, in a line."""
         if self.optimal:
             return f"optimal under the law {self.law.name}, among all schedules (bound: {self.proof})"
         within = f"at most {100 * self.gap:.3g} % above the least" if self.bound else "without a bound"

@@ -29,7 +29,7 @@ Slice = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """What a schedule costs: each subgraph's latency, and the most elements it has in fast memory at once."""
+    """The price of a schedule: each subgraph's latency, and its most elements in fast memory at once."""
 
     latencies: tuple[float, ...]
     peaks: tuple[int, ...]
