@@ -17,7 +17,7 @@ from onchip.planners.fusion.boxes import settled
 from onchip.planners.fusion.cost import least_scratch, misfit
 from onchip.planners.fusion.least import least_bytes
 from onchip.planners.fusion.problem import FusedOperator
-from onchip.planners.joint.by_size import best_by_size, bound_by_size
+from onchip.planners.joint.by_size import PASSES, best_by_size, bound_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.in_nests import in_nests
@@ -156,7 +156,13 @@ class _Run:
         elif self.worth_it(best, least):
             nests = nests or self.nests(best)
             search = JointSearch(
-                self.problem, over, joins=self.joins, nests=nests, limits=self.limits, fuser=plain.fuser
+                self.problem,
+                over,
+                joins=self.joins,
+                nests=nests,
+                limits=self.limits,
+                most_groups=None if plain.all_groups else 1,  # they will be listed by size
+                fuser=plain.fuser,
             )
             if search.misfits:
                 raise self.infeasible(search, over)
@@ -173,7 +179,7 @@ class _Run:
         priced = all(not op.thinned or self.settled(op) for op in self.problem.operators)
         bound, banded = found.lower_bound_bytes, 0
         all_nests = not self.options.nests or (nests is not None and nests.complete)
-        if priced and all_nests and not search.all_groups and best.dram_bytes > least:
+        if priced and all_nests and not plain.all_groups and best.dram_bytes > least:
             banded, bound = bound_by_size(
                 self.problem, over, nests, self.limits.until(BOUNDED), joins=self.joins
             ) or (0, 0)
@@ -273,8 +279,16 @@ class _Run:
         elif after_quick and search.all_groups and not search.large:
             found = search.best(below, limits=limits)
         else:
+            nested = bool(search.nests.candidates)
             search, found = best_by_size(
-                self.problem, over, search, below, limits, search.nests, joins=self.joins
+                self.problem,
+                over,
+                search,
+                below,
+                limits,
+                search.nests,
+                joins=self.joins,
+                passes=PASSES if nested or not self.options.nests else 1,  # those with nests find more
             )
         if found.dram_bytes is not None:
             with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
@@ -300,6 +314,8 @@ class _Run:
         that the plan has: these are searched longer.
         """
         limits, costs = self.limits.until(SEARCHED), search.nests.costs
+        if not search.all_groups:
+            return self.better(best, search, over, limits)
         best, search, found = self.better(best, search, over, limits, quick=True)
         if found.complete or limits.over():
             return best, search, found
