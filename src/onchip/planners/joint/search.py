@@ -136,6 +136,7 @@ class JointSearch:
         self.large = False
         self._prepared = False
         self._below: int | None = None  # the bound holds for passes below this
+        self._worth: int | None = None  # of all operators, if sets of them are too many: for all passes
         began = time.perf_counter()
         self.fuser = fuser or Fuser(problem, Space(largest=largest))
         listing = replace(limits.share(LISTING), memory_limit=limits.memory_limit // 2)
@@ -238,11 +239,14 @@ class JointSearch:
         """Ask again for what groups cost as nests, as their searches may go deeper now."""
         self._core.forget_nests()
         self._prepared = False
+        self._worth = None
 
     def _bounded(self, below: int | None, limits: Limits, began: float) -> int:
         """Make the bound that passes below `below` prune by; return its value for the whole network."""
         if not self.rules.ahead:
             return self._least()
+        if self._worth is not None:
+            return self._worth
         if not self._prepared or (self._below is not None and (below is None or below > self._below)):
             self._prepared = self._core.prepare(
                 most=MOST_DOWNSETS, below=below, limits=limits.patient(PATIENCE).core(_stop(limits, began))
@@ -251,8 +255,11 @@ class JointSearch:
         if self._prepared:
             return self._least()
         self.large = True
-        worth = worths(self._core, len(self._order), limits.patient(PATIENCE))
+        limits = limits.patient(PATIENCE)
+        worth = worths(self._core, len(self._order), limits)
         self._core.worth(worth)
+        if not limits.over():  # else more time may give more
+            self._worth = sum(worth)
         return sum(worth)
 
     def _least(self) -> int:
