@@ -346,7 +346,7 @@ class _Run:
         tried = [found]
         yield from self.laid_out(search, found, relocate=False)
         for seed in range(1, SEEDS + 1):
-            if self.limits.over():
+            if self.limits.over() or search.large:  # other steps would take as long as all that comes then
                 break
             again = search.best(
                 found.dram_bytes + 1,
