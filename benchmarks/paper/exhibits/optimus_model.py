@@ -10,7 +10,7 @@ TEST = "tests/documentation/test_optimus_page.py::"
 COST = "tests/planners/fusion/test_cost.py::"
 SEARCH = "tests/planners/fusion/test_fusion_search.py::"
 ALGORITHM_1 = "tests/planners/fusion/reproduced/test_algorithm1.py::"
-TILES = "tests/planners/fusion/reproduced/test_tiles.py::"
+TILES = "tests/planners/fusion/reproduced/test_tile_readings.py::"
 
 BACKGROUND = (
     Exhibit(
