@@ -233,7 +233,9 @@ class _Run:
     def only_with_nests(self, best: Incumbent | None, plain: JointSearch, nests: Nests | None) -> bool:
         """Return whether to search with nests at once: there are some, and already a quick search without
         them takes long, as there are too many sets of operators to bound by."""
-        if nests is None or not nests.candidates or best is None or not plain.all_groups:
+        if best is not None and self.worth_it(best, least_bytes(self.problem)) and not plain.all_groups:
+            return True  # passes with nests begin with all that those without have
+        if nests is None or not nests.candidates or best is None:
             return False
         return plain.is_large(best.dram_bytes, self.limits.until(PLAIN))
 
