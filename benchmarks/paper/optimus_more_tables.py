@@ -74,7 +74,7 @@ def standing(d: Data) -> Iterator[str]:
     count = len(grown(d, 0.0, least=True))
     yield (
         f"\nWith blocks of least energy and without DRAM's words it falls in {without_dram(d)} of {count}:"
-        " they are not what is left."
+        " they are a part of what is left."
     )
 
 

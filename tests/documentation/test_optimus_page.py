@@ -172,3 +172,23 @@ def test_claims_on_dataflows_and_batches() -> None:
     data = measured(("fig17", "cause-dataflow", "fig19", "cause-batch"), ("vgg16", "squeezenet1_0"))
     for claim in (*dataflows(data), *batches(data)):
         assert "| " + " | ".join(claim) + " |" in page("claims")
+
+
+def test_directions() -> None:
+    """Table 5: the most successors of an operator are the paper's, and top-down is the slower one."""
+    row = measured(("cause-directions",), ("squeezenet1_0",)).all("cause-directions")[-1]
+    shown = [line.strip("| ").split(" | ") for line in page("directions")[2:]]
+    at = {cells[0]: cells for cells in shown}
+    assert at["SqueezeNet"][1] == str(row["successors"]) == "2"
+    for cells in at.values():
+        assert cells[1] == cells[4]
+        assert float(cells[3]) < float(cells[2])
+
+
+def test_energy_by_time_lets_every_larger_array_take_less() -> None:
+    """Figure 18: a share of energy that goes by time, and nothing else changed."""
+    shares = {
+        cells[0]: cells[1:] for line in page("fig18") if len(cells := line.strip("| ").split(" | ")) == 5
+    }
+    assert shares["0 %"][0] == "4 of 30"
+    assert shares["30 %"][0] == "30 of 30"
