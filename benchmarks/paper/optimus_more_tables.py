@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from optimus_data import LABELS, Data, evaluated, head, mega
-from optimus_paper import DIRECTIONS
+from optimus_paper import DIRECTIONS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
 
-__all__ = ["SHARES", "by_buffer", "directions", "grown", "intervals", "on_squeezenet", "standing"]
+__all__ = ["SHARES", "by_buffer", "directions", "groups", "grown", "intervals", "on_squeezenet", "standing"]
 
 SHARES = (0.0, 0.1, 0.2, 0.3)
 """Energy that goes by time, as a share of what the smaller of two arrays takes."""
@@ -115,7 +115,32 @@ def directions(d: Data) -> Iterator[str]:
 
 def intervals(d: Data) -> Iterator[str]:
     """The exact search in the space of the bottom-up algorithm, intervals of one order."""
-    yield "The exact search among intervals of one order, the paper's options:\n"
+    yield "The exact search among intervals of one order, groups' costs included, the paper's options:\n"
     yield from head("network", "Mwords", "ms")
-    for r in d.all("fig13", reading="paper", how="space2"):
+    for r in d.all("cause-intervals"):
         yield f"| {NETWORKS[r['network']]} | {mega(r['words'])} | {1e3 * r['seconds']:,.2f} |"
+
+
+def groups(d: Data) -> Iterator[str]:
+    """Final groups with one thing changed, and on-line groups by the limit."""
+    names = d.names("cause-groups")
+    changes = dict.fromkeys(r["change"] for r in d.all("cause-groups"))
+    yield "Final groups of the exact partition under the paper's options, with one thing changed:\n"
+    yield from head("change", *(NETWORKS[n] for n in names))
+    yield "| the paper's count | " + " | ".join(str(TABLE_5[n][-1]) for n in names) + " |"
+    for change in changes:
+        rows = [d.one("cause-groups", network=n, change=change) for n in names]
+        yield f"| {change} | " + " | ".join("-" if r is None else str(r["groups"]) for r in rows) + " |"
+    for r in d.all("cause-groups", change="pools in their projections"):
+        yield (
+            f"\nGoogLeNet with its pools in their projections: {r['operators']} operators,"
+            f" {r['convex']:,} convex groups."
+        )
+    yield "\nGroups that obey the on-line rules, by the most operators of a group:\n"
+    found = d.all("cause-online")
+    sizes = sorted({int(n) for r in found for n in r["counts"]})
+    yield from head("network", "n in 128 KB", *map(str, sizes))
+    for r in found:
+        counts = {int(n): c for n, c in r["counts"].items()}
+        cells = " | ".join(f"{counts[n]:,}" for n in sizes)
+        yield f"| {NETWORKS[r['network']]} | {r['limit']} | {cells} |"

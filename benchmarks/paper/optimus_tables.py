@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from optimus_data import FEWER_LEVELS, LABELS, READINGS, Data, Row, energy, head, less, mega, starred
 from optimus_executed import accuracy
-from optimus_more_tables import by_buffer, directions, intervals, on_squeezenet, standing
+from optimus_more_tables import by_buffer, directions, groups, intervals, on_squeezenet, standing
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
 
@@ -269,31 +269,6 @@ def tab5(d: Data) -> Iterator[str]:
             yield f"| {NETWORKS[name]} | {reading} | " + " | ".join(cells) + " |"
 
 
-def groups(d: Data) -> Iterator[str]:
-    """Final groups with one thing changed, and on-line groups by the limit."""
-    names = d.names("cause-groups")
-    changes = dict.fromkeys(r["change"] for r in d.all("cause-groups"))
-    yield "Final groups of the exact partition under the paper's options, with one thing changed:\n"
-    yield from head("change", *(NETWORKS[n] for n in names))
-    yield "| the paper's count | " + " | ".join(str(TABLE_5[n][-1]) for n in names) + " |"
-    for change in changes:
-        rows = [d.one("cause-groups", network=n, change=change) for n in names]
-        yield f"| {change} | " + " | ".join("-" if r is None else str(r["groups"]) for r in rows) + " |"
-    for r in d.all("cause-groups", change="pools in their projections"):
-        yield (
-            f"\nGoogLeNet with its pools in their projections: {r['operators']} operators,"
-            f" {r['convex']:,} convex groups."
-        )
-    yield "\nGroups that obey the on-line rules, by the most operators of a group:\n"
-    found = d.all("cause-online")
-    sizes = sorted({int(n) for r in found for n in r["counts"]})
-    yield from head("network", "n in 128 KB", *map(str, sizes))
-    for r in found:
-        counts = {int(n): c for n, c in r["counts"].items()}
-        cells = " | ".join(f"{counts[n]:,}" for n in sizes)
-        yield f"| {NETWORKS[r['network']]} | {r['limit']} | {cells} |"
-
-
 TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "fig1": (fig1, ("fig13",)),
     "fig2": (fig2, ("fig2",)),
@@ -309,7 +284,7 @@ TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "tab4": (tab4, ("tab4",)),
     "tab5": (tab5, ("tab5",)),
     "directions": (directions, ("cause-directions",)),
-    "intervals": (intervals, ("fig13",)),
+    "intervals": (intervals, ("cause-intervals",)),
     "groups": (groups, ("cause-groups", "cause-online")),
 }
 """Sections, and the parts whose records they show."""

@@ -55,6 +55,7 @@ SAID = {
         "better results on Eyeriss without using data compression when compared to baseline Eyeriss with"
         " sparse compression",
     ),
+    "ResNet-1202 takes less": ("it has less execution time overhead than NasNet",),
     "the bottom-up search": ("it runs slowly due to lot of recursive calls", "but it runs fast"),
     "a smaller register file": ("smaller RF can decrease the energy consumption",),
     "a larger array asks": ("a slight increase in the number of memory requests",),
