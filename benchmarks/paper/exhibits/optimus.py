@@ -222,7 +222,7 @@ TABLES = (
     ),
     Exhibit(
         "Table 5, top-down",
-        "top-down is slower than bottom-up; max |succ|",
+        "top-down is slower than bottom-up; the most successors",
         f"{SCRIPT} directions",
         f"{PAGE}table-5-groups-and-seconds",
         f"{TEST}test_directions",
