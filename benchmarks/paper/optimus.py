@@ -26,6 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from optimus_causes import CAUSES
+from optimus_causes_more import MORE_CAUSES
 from optimus_claims import NEEDS, claims
 from optimus_data import Data, Row
 from optimus_parts import PARTS
@@ -33,7 +34,7 @@ from optimus_schemes import NETWORKS, Bench
 from optimus_tables import TABLES
 from page_marks import Section, write
 
-ALL = PARTS | CAUSES
+ALL = PARTS | CAUSES | MORE_CAUSES
 SECTIONS = {"claims": (claims, NEEDS), **TABLES}
 
 

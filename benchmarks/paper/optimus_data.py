@@ -81,6 +81,9 @@ def energy(r: Row) -> float:
 EVALUATED = tuple(n for n in NETWORKS if n != "alexnet")
 """The paper's ten networks: its savings on AlexNet are those of its convolutions alone."""
 
+FEWER_LEVELS = ("dram", "buffer", "macs")
+"""Levels of an accelerator whose elements have no registers and pass nothing on."""
+
 Claim = tuple[str, str, str, str, str]
 """Claim, the paper's figure, ours, whether it holds, why (not)."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ACCURACY", "ENERGY", "LATENCY", "LESS", "TABLE_4", "TABLE_4_NETWORKS", "TABLE_5"]
+__all__ = ["ACCURACY", "DIRECTIONS", "ENERGY", "LATENCY", "LESS", "TABLE_4", "TABLE_4_NETWORKS", "TABLE_5"]
 
 TABLE_4 = {
     "eyeriss": (33.25, 31.75, 49.56, 34.44, 35.09, 23.77, 55.05, 87.59),
@@ -34,6 +34,15 @@ TABLE_5: dict[str, tuple[int, str, float, float, int]] = {
 The text we have runs the cells of a row together. Times have two decimals: 173.43 and 5.01 for ResNet-152.
 Where ResNet-1202's groups end and those on line begin cannot be told.
 """
+DIRECTIONS: dict[str, tuple[int, str, str]] = {
+    "vgg16": (1, "0.36", "0.48"),
+    "resnet50": (2, "4.59 or more", "2.73"),
+    "resnet152": (2, "3.43 or more", "5.01"),
+    "googlenet": (4, "4.53 or more", "27.89"),
+    "squeezenet1_0": (2, "3.39 or more", "2.19"),
+}
+"""Table 5: max |succ|, milliseconds top-down and bottom-up. In the text we have a row's groups run into its
+time top-down: all but VGG16's may have more digits in front."""
 ONLINE_GROUPS = {"vgg16": 80}
 """Where the text says how many groups the on-line variant evaluates without leaving a digit open."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from optimus_data import LABELS, READINGS, Data, Row, energy, head, less, mega, starred
+from optimus_data import FEWER_LEVELS, LABELS, READINGS, Data, Row, energy, head, less, mega, starred
 from optimus_executed import accuracy
+from optimus_more_tables import by_buffer, directions, groups, intervals, on_squeezenet, standing
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
 
@@ -17,11 +18,12 @@ CURVES = (*((how, "paper") for how in ("none", *OLDER, "exact")), ("exact", "our
 
 def fig1(d: Data) -> Iterator[str]:
     """Shares of the energy of every network run operator by operator."""
-    yield from head("network", *LEVELS)
+    yield from head("network", *LEVELS, "dram of dram, buffer and macs")
     for name in d.names("fig13"):
         r = d.all("fig13", network=name, reading="ours", how="none")[-1]
         whole = energy(r) + r["macs"]
-        yield f"| {NETWORKS[name]} | " + " | ".join(f"{100 * r[x] / whole:.0f} %" for x in LEVELS) + " |"
+        shares = [r[x] / whole for x in LEVELS] + [r["dram"] / sum(r[x] for x in FEWER_LEVELS)]
+        yield f"| {NETWORKS[name]} | " + " | ".join(f"{100 * share:.0f} %" for share in shares) + " |"
 
 
 def fig2(d: Data) -> Iterator[str]:
@@ -85,6 +87,7 @@ def fig14(d: Data) -> Iterator[str]:
             ]
             yield f"| {NETWORKS[name]} | " + " | ".join(cells) + " |"
         yield ""
+    yield from on_squeezenet(d)
 
 
 def fig15(d: Data) -> Iterator[str]:
@@ -189,6 +192,7 @@ def fig18(d: Data) -> Iterator[str]:
         found = [d.one("fig18", network=name, chip=c, reading="paper") for c in chips]
         cells = [f"{sum(r['least'][x] for x in LEVELS) / 1e9:.1f}" for r in found if r is not None]
         yield f"| {NETWORKS[name]} | " + " | ".join(cells) + " |"
+    yield from standing(d)
 
 
 def fig19(d: Data) -> Iterator[str]:
@@ -200,6 +204,7 @@ def fig19(d: Data) -> Iterator[str]:
             rows = [d.one("fig19", network=name, how=how, reading=reading, batch=b) for b in batches]
             cells = ["-" if r is None else mega(r["words"] // r["batch"]) for r in rows]
             yield f"| {NETWORKS[name]} | {curve(how, reading)} | " + " | ".join(cells) + " |"
+    yield from by_buffer(d)
 
 
 def tab4(d: Data) -> Iterator[str]:
@@ -264,45 +269,22 @@ def tab5(d: Data) -> Iterator[str]:
             yield f"| {NETWORKS[name]} | {reading} | " + " | ".join(cells) + " |"
 
 
-def groups(d: Data) -> Iterator[str]:
-    """Final groups with one thing changed, and on-line groups by the limit."""
-    names = d.names("cause-groups")
-    changes = dict.fromkeys(r["change"] for r in d.all("cause-groups"))
-    yield "Final groups of the exact partition under the paper's options, with one thing changed:\n"
-    yield from head("change", *(NETWORKS[n] for n in names))
-    yield "| the paper's count | " + " | ".join(str(TABLE_5[n][-1]) for n in names) + " |"
-    for change in changes:
-        rows = [d.one("cause-groups", network=n, change=change) for n in names]
-        yield f"| {change} | " + " | ".join("-" if r is None else str(r["groups"]) for r in rows) + " |"
-    for r in d.all("cause-groups", change="pools in their projections"):
-        yield (
-            f"\nGoogLeNet with its pools in their projections: {r['operators']} operators,"
-            f" {r['convex']:,} convex groups."
-        )
-    yield "\nGroups that obey the on-line rules, by the most operators of a group:\n"
-    found = d.all("cause-online")
-    sizes = sorted({int(n) for r in found for n in r["counts"]})
-    yield from head("network", "n in 128 KB", *map(str, sizes))
-    for r in found:
-        counts = {int(n): c for n, c in r["counts"].items()}
-        cells = " | ".join(f"{counts[n]:,}" for n in sizes)
-        yield f"| {NETWORKS[r['network']]} | {r['limit']} | {cells} |"
-
-
 TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "fig1": (fig1, ("fig13",)),
     "fig2": (fig2, ("fig2",)),
     "fig7": (fig7, ("fig7",)),
     "fig12": (fig12, ("fig12",)),
     "fig13": (fig13, ("fig13", "cause-energy", "cause-latency")),
-    "fig14": (fig14, ("fig13",)),
+    "fig14": (fig14, ("fig13", "cause-words")),
     "fig15": (fig15, ("fig13",)),
     "fig16": (fig16, ("fig16",)),
     "fig17": (fig17, ("fig17", "cause-dataflow")),
     "fig18": (fig18, ("fig18",)),
-    "fig19": (fig19, ("fig19",)),
+    "fig19": (fig19, ("fig19", "cause-batch")),
     "tab4": (tab4, ("tab4",)),
     "tab5": (tab5, ("tab5",)),
+    "directions": (directions, ("cause-directions",)),
+    "intervals": (intervals, ("cause-intervals",)),
     "groups": (groups, ("cause-groups", "cause-online")),
 }
 """Sections, and the parts whose records they show."""

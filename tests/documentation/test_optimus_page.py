@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
 from optimus_causes import CAUSES  # noqa: E402
-from optimus_claims_more import batches, dataflows  # noqa: E402
+from optimus_causes_more import MORE_CAUSES  # noqa: E402
+from optimus_claims_arrays import batches  # noqa: E402
+from optimus_claims_more import dataflows  # noqa: E402
 from optimus_data import LABELS, Data, mega  # noqa: E402
 from optimus_parts import PARTS  # noqa: E402
 from optimus_schemes import NETWORKS, Bench  # noqa: E402
@@ -32,7 +34,7 @@ def page(section: str) -> tuple[str, ...]:
 
 
 def measured(parts: tuple[str, ...], networks: tuple[str, ...]) -> Data:
-    every = PARTS | CAUSES
+    every = PARTS | CAUSES | MORE_CAUSES
     return Data(
         {"part": part, "network": name} | record
         for part in parts
@@ -167,6 +169,26 @@ def test_dnnvm_is_below_no_fusion_with_tiles() -> None:
 @pytest.mark.thorough
 def test_claims_on_dataflows_and_batches() -> None:
     """The rows at the head of the page, from what is measured now."""
-    data = measured(("fig17", "cause-dataflow", "fig19"), ("vgg16", "squeezenet1_0"))
-    for claim in (*dataflows(data), batches(data)):
+    data = measured(("fig17", "cause-dataflow", "fig19", "cause-batch"), ("vgg16", "squeezenet1_0"))
+    for claim in (*dataflows(data), *batches(data)):
         assert "| " + " | ".join(claim) + " |" in page("claims")
+
+
+def test_directions() -> None:
+    """Table 5: the most successors of an operator are the paper's, and top-down is the slower one."""
+    row = measured(("cause-directions",), ("squeezenet1_0",)).all("cause-directions")[-1]
+    shown = [line.strip("| ").split(" | ") for line in page("directions")[2:]]
+    at = {cells[0]: cells for cells in shown}
+    assert at["SqueezeNet"][1] == str(row["successors"]) == "2"
+    for cells in at.values():
+        assert cells[1] == cells[4]
+        assert float(cells[3]) < float(cells[2])
+
+
+def test_energy_by_time_lets_every_larger_array_take_less() -> None:
+    """Figure 18: a share of energy that goes by time, and nothing else changed."""
+    shares = {
+        cells[0]: cells[1:] for line in page("fig18") if len(cells := line.strip("| ").split(" | ")) == 5
+    }
+    assert shares["0 %"][0] == "4 of 30"
+    assert shares["30 %"][0] == "30 of 30"
