@@ -191,7 +191,7 @@ def growth() -> Iterator[str]:
 
 
 def models_unpruned(steps: int, tensors: int) -> int:
-    """Variables of MODeL's encoding if every tensor had every step: C and P; L; u and d of a pair; the peak."""
+    """Variables of MODeL's encoding if every tensor had every step: C, P; L; u, d of a pair; the peak."""
     return 2 * steps * tensors + tensors + tensors * (tensors - 1) + 1
 
 

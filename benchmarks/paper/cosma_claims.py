@@ -187,8 +187,9 @@ def _belady(both: list[Row]) -> Claim:
         "more",
         _said(counts),
         "in part" if counts[0] else yes(counts[2] > 0),
-        f"in all it has {100 * (belady / greedy - 1):.1f} % more bytes; sizes differ, so the furthest use need"
-        " not be the cheapest, and a greedy choice may cost more later. Where it has less is not explained",
+        f"in all it has {100 * (belady / greedy - 1):.1f} % more bytes; sizes differ, so the furthest use"
+        " need not be the cheapest, and a greedy choice may cost more later. Where it has less is"
+        " not explained",
     )
 
 
