@@ -69,7 +69,8 @@ def _on_average(records: list[Row]) -> Iterator[Claim]:
                 "between" if between else yes(False),
                 "[what is an operator](#traffic-removed) moves ours to either side of it"
                 if between
-                else "not explained: no granularity gives it, and the sentence names MR and several budgets",
+                else "no granularity gives it; more is removed [with an operator's smallest tensor placed"
+                " first](#the-arena-in-other-readings)",
             )
     shares = {g: _mean(records, NAS, g, None, "streamed") for g in ("fused", "op")}
     yield Claim(
@@ -108,8 +109,8 @@ def _at_peak(both: list[Row]) -> Iterator[Claim]:
         "FCN",
         f"but for {', '.join(without)}",
         "in part",
-        "not explained: how the arena is used moves it, and [no one reading gives the"
-        " sentence](#the-arena-in-other-readings)",
+        "how the arena is used moves it: [by the worst fit with tensors as"
+        " listed](#the-arena-in-other-readings) but for FCN alone",
     )
 
 
@@ -188,8 +189,8 @@ def _belady(both: list[Row]) -> Claim:
         _said(counts),
         "in part" if counts[0] else yes(counts[2] > 0),
         f"in all it has {100 * (belady / greedy - 1):.1f} % more bytes; sizes differ, so the furthest use"
-        " need not be the cheapest, and a greedy choice may cost more later. Where it has less is"
-        " not explained",
+        " need not be the cheapest, and a greedy choice may cost more later. Not explained:"
+        " [every reading of the arena](#the-arena-in-other-readings) has cases of less",
     )
 
 
@@ -205,8 +206,8 @@ def _nasnet(records: list[Row]) -> Iterator[Claim]:
             yes(bool(more)),
             ""
             if more
-            else "[which order of least peak](#orders-of-least-peak) decides it for Belady's rule; for the"
-            " greedy one no order tried has more",
+            else "[which order of least peak](#orders-of-least-peak) decides it for Belady's rule; by the"
+            " greedy one none has more until the arena takes the worst fit",
         )
 
 

@@ -9,6 +9,7 @@ from cosma import BUDGETS, FOUR, HUMAN, NAS, TITLES
 from cosma_arena import orders, readings
 from cosma_claims import claims
 from cosma_data import PAPER_SECONDS, Row, chosen, percent, reductions
+from cosma_readings import all_readings
 from page_marks import Section
 
 
@@ -42,6 +43,7 @@ def sections(data: Row) -> dict[str, Section]:
         "targets": lambda: _targets(records),
         "plans": lambda: _every_plan(chosen(records, TITLES)),
         "arena": readings,
+        "arena_all": all_readings,
         "orders": orders,
     }
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
 import cosma_page  # noqa: E402
+import cosma_readings  # noqa: E402
 import ilp_networks  # noqa: E402
 import ilp_size  # noqa: E402
 from cosma_arena import FITS, ORDERS, FirstFit, Reading, WorstFit, orders, readings, renumbered  # noqa: E402
@@ -105,10 +106,38 @@ def test_operators_numbered_anew_have_the_same_peak(seed: int) -> None:
     assert again.value == other.value
 
 
+def test_sentences_by_all_readings_of_the_arena() -> None:
+    """What the page says of the nine, whose first row is what the claims say of the comparison's own."""
+    _, *nine = rows(COSMA, "arena_all")
+    by = {row[0]: row[1:] for row in nine}
+    own, smallest, worst = (
+        by[name]
+        for name in ("best fit, largest first", "best fit, smallest first", "worst fit, largest first")
+    )
+    assert own == ["S3D (4 of 4), FCN (1 of 4), ViT (3 of 4)", "70 %", "77 %", "14, 234, 40", "0 of 9"]
+    assert smallest[1:3] == ["80 %", "86 %"]
+    assert [name for name, row in by.items() if row[0] == "FCN (1 of 4)"] == ["worst fit, as listed"]
+    assert min(int(row[3].split(",")[0]) for row in by.values()) == 5
+    assert max(int(row[3].split(",")[0]) for row in by.values()) == 18
+    assert (worst[4], by["worst fit, as listed"][4]) == ("1 of 9", "3 of 9")
+
+
+def test_counts_of_the_arenas_readings() -> None:
+    arena = ("best fit", "as listed")
+    cases = [
+        cosma_readings.Case("s3d", "fused", "streamed", at, 5, {arena: traffic})
+        for at, traffic in (("MR", (10, 20, 5, 5)), ("MP", (0, 0, 0, 0)))
+    ]
+    assert cosma_readings.removed(cases, arena, "fused") == pytest.approx((0.5 + 0.75 + 0 + 0) / 4)
+    assert cosma_readings.idle(cases, arena) == {"s3d": 1}
+    assert cosma_readings.less_equal_more(cases, arena) == (1, 3, 0)
+
+
 @pytest.mark.slow
 def test_the_arena_and_the_orders_are_what_the_script_prints() -> None:
     assert stands(COSMA, "arena") == "\n".join(readings())
     assert stands(COSMA, "orders") == "\n".join(orders())
+    assert stands(COSMA, "arena_all") == "\n".join(cosma_readings.all_readings())
 
 
 def test_nasnets_orders_at_mr_and_mh() -> None:

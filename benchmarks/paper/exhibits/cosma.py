@@ -41,7 +41,7 @@ SHOWN_THINGS = (
         SENTENCES,
         "agrees",
         "its bars have no numbers; the sentences on it are tried one by one below",
-        parts=("fig3", "networks", "plans"),
+        parts=("fig3", "networks", "plans", "arena", "averages"),
     ),
     Exhibit(
         "Fig. 4",
@@ -223,17 +223,18 @@ def claim(
     )
 
 
+READINGS = f"{SHOWN}::test_sentences_by_all_readings_of_the_arena"
 SHARES = "tests/documentation/test_figures_of_papers.py::test_cosma_shares_beside_the_papers"
 CLAIMS = (
     claim(
         "84 % at MR",
         "abstract, V-B2: accesses fewer on average, ten networks, tightest limit",
-        "not explained",
+        "differs",
         "by both settings, as in Fig. 3, 70 % with batch norm and activation merged and 77 with each operator"
-        " by itself; that alone moves activations from 73 to 88, but parameters from 67 to 66",
-        "averages",
-        "traffic-removed",
-        SHARES,
+        " by itself; with an operator's smallest tensor placed first, and nothing else changed, 80 and 86",
+        "arena_all",
+        "the-arena-in-other-readings",
+        READINGS,
     ),
     claim(
         "84 % over budgets",
@@ -258,13 +259,13 @@ CLAIMS = (
     claim(
         "all others but FCN",
         "V-B2: every other scheme has traffic at MP, but for FCN",
-        "not explained",
-        "none for S3D, and for ViT in three of four settings: with an operator's smallest tensor allocated"
-        " first, and nothing else changed, S3D has 25.7 MB and ViT with parameters 3.6 to 18.2, but the"
-        " exception, FCN, has 3.2, too: no one reading gives the sentence",
-        "arena",
+        "differs",
+        "none for S3D, and for ViT in three of four settings: how the arena is used decides it. By the worst"
+        " fit with tensors as listed, and nothing else changed, FCN is the only one with none; by either"
+        " alone it is not",
+        "arena_all",
         "the-arena-in-other-readings",
-        f"{SHOWN}::test_the_comparisons_own_reading_is_best_fit_and_largest_first",
+        READINGS,
     ),
     claim(
         "always fewer",
@@ -284,7 +285,10 @@ CLAIMS = (
         "V-B2: has more traffic than the greedy rule",
         "not explained",
         "more in 40 of 288, equal in 234, and less in 14, 0.8 % more bytes in all: so it is not optimal, but"
-        " nor is greedy, and why it has less in those 14 was not found",
+        " nor is greedy; by other readings of the arena it has less in 5 to 18, never in none",
+        "arena_all",
+        "the-arena-in-other-readings",
+        READINGS,
     ),
     claim(
         "NASNet-A at MR",
@@ -307,11 +311,12 @@ CLAIMS = (
     claim(
         "NASNet-A at MH, greedy rule",
         "the same sentence",
-        "not explained",
-        "by 0 of 9 orders of the same peak",
-        "orders",
-        "orders-of-least-peak",
-        f"{SHOWN}::test_nasnets_orders_at_mr_and_mh",
+        "differs",
+        "by 0 of 9 orders of the same peak; with the worst fit, and nothing else changed, by 1 of 9, with"
+        " tensors as listed, too, by 3",
+        "arena_all",
+        "the-arena-in-other-readings",
+        READINGS,
     ),
     claim(
         "marginal variance",
