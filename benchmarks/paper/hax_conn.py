@@ -24,6 +24,7 @@ import hax_conn_timed
 from hax_conn_claims import claims
 from hax_conn_figures import fig_1, fig_3, fig_4, fig_5, fig_6
 from hax_conn_overhead import table_7
+from hax_conn_pairs import table_8_rivals
 from hax_conn_rivals import layers, rivals, searched
 from hax_conn_sensitivity import sensitivity
 from hax_conn_setup import setup, table_6
@@ -46,6 +47,7 @@ SECTIONS: dict[str, Section] = {
     "vgg19": vgg19_pairs,
     "table7": table_7,
     "table8": table_8,
+    "table8_rivals": table_8_rivals,
     "fig1": fig_1,
     "fig3": fig_3,
     "fig4": fig_4,

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
 import cosma_page  # noqa: E402
+import cosma_readings  # noqa: E402
 import ilp_networks  # noqa: E402
 import ilp_size  # noqa: E402
 from cosma_arena import FITS, ORDERS, FirstFit, Reading, WorstFit, orders, readings, renumbered  # noqa: E402
@@ -52,13 +53,15 @@ def test_the_page_has_every_section_once() -> None:
 def test_the_sentences_hold_as_the_page_says() -> None:
     held = {row[0]: (row[2], row[3]) for row in rows(COSMA, "claims")[1:]}
     assert held["no traffic at MP"] == ("48 of 48", "yes")
-    assert held["fewer accesses than any other scheme"][1] == "yes"
+    assert held["fewer accesses than any other scheme"] == ("fewer 492, equal 84 of 576", "in part")
     belady_said = next(ours for text, (ours, _) in held.items() if text.startswith("Belady"))
     less, equal, more, total = map(int, re.findall(r"\d+", belady_said))
     assert less + equal + more == total == 288
     assert more > less > 0
-    shares = next(ours for text, (ours, _) in held.items() if "limit, MR" in text)
-    assert [int(n) for n in re.findall(r"\d+", shares)] == [73, 88]
+    shares = {text.partition(", ten networks, ")[2]: one for text, one in held.items() if "fewer on" in text}
+    assert shares["at the tightest limit, MR: activations"] == ("fused 73 %, op 88 %", "between")
+    assert shares["at the tightest limit, MR: both settings, as in Fig. 3"] == ("fused 70 %, op 77 %", "no")
+    assert shares["over three budgets: both settings, as in Fig. 3"] == ("fused 81 %, op 86 %", "between")
 
 
 def test_two_ways_are_compared_case_by_case() -> None:
@@ -103,10 +106,48 @@ def test_operators_numbered_anew_have_the_same_peak(seed: int) -> None:
     assert again.value == other.value
 
 
+def test_sentences_by_all_readings_of_the_arena() -> None:
+    """What the page says of the nine, whose first row is what the claims say of the comparison's own."""
+    _, *nine = rows(COSMA, "arena_all")
+    by = {row[0]: row[1:] for row in nine}
+    own, smallest, worst = (
+        by[name]
+        for name in ("best fit, largest first", "best fit, smallest first", "worst fit, largest first")
+    )
+    assert own == ["S3D (4 of 4), FCN (1 of 4), ViT (3 of 4)", "70 %", "77 %", "14, 234, 40", "0 of 9"]
+    assert smallest[1:3] == ["80 %", "86 %"]
+    assert [name for name, row in by.items() if row[0] == "FCN (1 of 4)"] == ["worst fit, as listed"]
+    assert min(int(row[3].split(",")[0]) for row in by.values()) == 5
+    assert max(int(row[3].split(",")[0]) for row in by.values()) == 18
+    assert (worst[4], by["worst fit, as listed"][4]) == ("1 of 9", "3 of 9")
+
+
+def test_counts_of_the_arenas_readings() -> None:
+    arena = ("best fit", "as listed")
+    cases = [
+        cosma_readings.Case("s3d", "fused", "streamed", at, 5, {arena: traffic})
+        for at, traffic in (("MR", (10, 20, 5, 5)), ("MP", (0, 0, 0, 0)))
+    ]
+    assert cosma_readings.removed(cases, arena, "fused") == pytest.approx((0.5 + 0.75 + 0 + 0) / 4)
+    assert cosma_readings.idle(cases, arena) == {"s3d": 1}
+    assert cosma_readings.less_equal_more(cases, arena) == (1, 3, 0)
+
+
 @pytest.mark.slow
 def test_the_arena_and_the_orders_are_what_the_script_prints() -> None:
     assert stands(COSMA, "arena") == "\n".join(readings())
     assert stands(COSMA, "orders") == "\n".join(orders())
+    assert stands(COSMA, "arena_all") == "\n".join(cosma_readings.all_readings())
+
+
+def test_nasnets_orders_at_mr_and_mh() -> None:
+    """Orders of least peak that have more than the network's own, counted from their rows."""
+    _, own, *others, said = rows(COSMA, "orders")
+    assert len(others) == 9
+    figures = [[int(cell.replace(",", "")) for cell in row[1:]] for row in (own, *others)]
+    more = [sum(row[k] > figures[0][k] for row in figures[1:]) for k in range(6)]
+    assert said[1:] == [f"{count} of 9" for count in more]
+    assert more == [9, 9, 9, 7, 0, 0]
 
 
 # -- the size of the program -----------------------------------------------------------------------------
@@ -164,6 +205,18 @@ def test_the_ilps_cells_are_proved_where_the_page_says_so() -> None:
     )
 
 
+def test_the_ilps_mean_is_under_a_second_with_attention_whole() -> None:
+    """Counted from every case of the long table; of the shorter one the paper's nine."""
+    cases = [row for row in rows(ILP, "equal")[1:] if row[1] == "attention whole"]
+    cases += [row for row in rows(ILP, "equal")[1:] if row[1] == "fused" and row[0] != "Transformer"]
+    assert len(cases) == 60
+    mean = sum(float(row[8]) for row in cases) / 60
+    said = next(row for row in rows(COSMA, "ilp") if row[0].startswith("all ten"))
+    assert said[2].endswith("(60 of 60)")
+    assert abs(float(said[2].split()[0]) - mean) < 0.05
+    assert mean < 1
+
+
 def test_cells_of_the_ilp_say_what_was_proved() -> None:
     proved = {"value": 6, "bound": 6, "exact": 6, "seconds": 1.26, "limit": 20.0}
     assert ilp_networks.told(proved) == "1.3"
@@ -177,3 +230,14 @@ def test_an_exponent_is_a_slope_of_logarithms() -> None:
     slopes = [row[-1] for row in rows(ILP, "growth") if "to the power of" in row[0]]
     assert len(slopes) == 2
     assert all(0.9 < float(slope) < 1.1 for slope in slopes)
+
+
+def test_models_encoding_unpruned_grows_as_t_a() -> None:
+    """Of one operator and two tensors: C and P of each, two addresses, a pair's u and d, the peak."""
+    assert ilp_size.models_unpruned(1, 2) == 2 * 2 + 2 + 2 + 1
+    members = [row for row in rows(ILP, "growth")[1:] if "to the power of" not in row[0]]
+    assert [row[6] for row in members] == [
+        f"{ilp_size.models_unpruned(int(row[1]), int(row[2])) / (int(row[1]) * int(row[2])):.2f}"
+        for row in members
+    ]
+    assert all(3 <= float(row[6]) < 3.1 for row in members)

@@ -23,6 +23,7 @@ SAID = {
     "divide and conquer, seconds": "average solution time of one minute",
     "the optimum for these four": "within a 24-hour time limit",
     "order fixed, seconds": "under 30 seconds for most cases",
+    "order fixed, seconds apart": "with marginal variance between different memory budgets",
 }
 """The beginning of a claim's row, and the words that it is of."""
 

@@ -54,6 +54,74 @@ def test_every_other_section_is_what_the_script_prints(name: str) -> None:
     assert not WRONG
 
 
+def cells(name: str) -> list[list[str]]:
+    """The cells of a section's rows."""
+    lines = [line for line in stands(name).splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_who_is_best_in_experiments_4_8_9_and_10() -> None:
+    """Herald: paper, in ten, everywhere; then H2H, then H2H's lists; changes in brackets."""
+    times = {row[0]: [float(cell.split()[0]) for cell in row[3:]] for row in cells("layers")[1:11]}
+    assert len(times) == 10
+    ahead = {
+        n: [one < other for one, other in ((t[0], t[3]), (t[1], t[4]), (t[2], t[5]), (t[2], t[8]))]
+        for n, t in times.items()
+    }
+    assert ahead["4"] == ahead["9"] == [True, False, False, True]
+    assert [n for n in times if ahead[n][3]] == ["3", "4", "9", "10"]
+    theirs = next(row for row in cells("table6") if row[0] == "10")
+    dsp = float(theirs[6])
+    assert dsp == min(map(float, theirs[5:9]))
+    assert all(time < dsp for k, time in enumerate(times["10"]) if k % 3)
+    lines = cells("table6")
+    light = lines[next(k for k, row in enumerate(lines) if row[0] == "8") + 1]
+    assert light[4] == "light"
+    assert float(light[8]) == min(map(float, light[5:9]))
+
+
+def test_best_baselines_are_counted_from_the_cells_of_table_8() -> None:
+    """Theirs above ours in each cell: D/G and G/D are whole networks."""
+    letters = {"GPU": "G", "D/G": "W", "G/D": "W", "H2H": "2", "Her.": "H"}
+    both = [
+        [part.split() for part in cell.split("<br>")]
+        for row in cells("table8")
+        for cell in row
+        if "<br>" in cell
+    ]
+    assert len(both) == 55
+    same, rivals, *_ = ([*row] for row in cells("table8_rivals")[1:])
+    assert same[2] == str(sum(letters[theirs[0]] == ours[0] for theirs, ours in both)) == "16"
+    assert rivals[1] == str(sum(letters[theirs[0]] in "2HM" for theirs, _ in both)) == "5"
+    assert rivals[2] == str(sum(ours[0] in "2HM" for _, ours in both)) == "32"
+    assert int(rivals[4]) < 55 / 2 < int(rivals[3])
+
+
+def test_ratios_of_table_2_are_1_40_to_2_02() -> None:
+    groups = [row for row in cells("table2") if re.fullmatch(r"\d+-\d+", row[0])]
+    printed, ours = ([float(row[k]) for row in groups] for k in (3, 4))
+    assert (min(printed), max(printed)) == (1.40, 2.02)
+    assert (min(ours), max(ours)) == (1.40, 2.06)
+
+
+def test_googlenet_twice_on_orin_has_a_middle_on_the_gpu() -> None:
+    units = re.search(r"GoogleNet twice under `light`: ([GD]+), ([GD]+)\.", stands("fig5"))
+    assert units
+    one, other = sorted(units.groups(), reverse=True)
+    assert re.fullmatch("G+D+", one)
+    assert re.fullmatch("D+G+", other)
+    assert one.count("G") + other.count("G") > len(one)
+
+
+def test_the_abstracts_45_is_passed_by_stronger_contention() -> None:
+    shares = {
+        row[0]: float(row[2])
+        for row in cells("fig6")
+        if len(row) == 3 and row[0] != "---" and row[0][0].isdigit()
+    }
+    assert shares["1.75"] < 45 < shares["2"]
+
+
 def test_a_section_is_put_between_its_own_marks() -> None:
     page = "\n".join(("head", *marks("fig1"), "between", *marks("fig3"), "tail"))
     new = put_into(page, "fig3", "rows")

@@ -15,7 +15,13 @@ from hax_conn_acceptance import BETTER  # noqa: E402
 from hax_conn_cases import ORIN, WRONG, profile_of  # noqa: E402
 from hax_conn_rivals import MOST, RIVALS, divided_rival, h2h_in_python, rivalled, surprise  # noqa: E402
 from hax_conn_setup import ALL, SEVEN, on_setup, paper_naive, slower  # noqa: E402
-from hax_conn_strength import connected_slower, vgg19_gaining  # noqa: E402
+from hax_conn_strength import (  # noqa: E402
+    LEAST_PRINTED,
+    connected_slower,
+    gains_at,
+    vgg19_at,
+    vgg19_gaining,
+)
 
 from onchip.multi_dnn.baselines import h2h  # noqa: E402
 from onchip.multi_dnn.published import experiments  # noqa: E402
@@ -102,6 +108,12 @@ def test_vgg19_gains_with_three_networks_where_its_connected_layers_are_slow_on_
     assert changed.total_ms(1) == pytest.approx(profile.total_ms(1))
     assert len(vgg19_gaining(changed)) == 3
     assert len(vgg19_gaining(profile)) > 3
+
+
+@pytest.mark.thorough
+def test_vgg19_gains_with_three_networks_where_contention_is_stronger() -> None:
+    assert vgg19_at(1.7) == ["densenet121", "googlenet", "resnet101"]
+    assert sum(gain >= LEAST_PRINTED for gain in gains_at(1.7).values()) == 31
 
 
 def test_pictures_show_what_they_are_of(tmp_path: Path) -> None:
