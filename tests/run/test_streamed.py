@@ -173,6 +173,15 @@ def test_any_small_network_streams_in_the_least_scratch(
     executed(source, sends, (2, 2))
 
 
+def test_a_convolution_all_of_whose_windows_lie_outside_streams(tmp_path: Path) -> None:
+    text = """outside (float[1,2,4,4] x) => (float[1,2,1,8] y) {
+        a = Relu(x)
+        y = Conv<kernel_shape=[1,1], strides=[9,1], pads=[2,2,2,2]>(a, w)
+    }"""
+    source = onnx_source(tmp_path, text, {"w": (2, 2, 1, 1)}, "int8")
+    executed(source, False, (2, 2))
+
+
 STEM = """stem (float[2,3,21,19] x) => (float[2,8,5,4] y) {
     a = Conv<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x, w1, b1)
     b = Relu(a)

@@ -48,7 +48,7 @@ class _Scale:
         return WIDE * n / max(1, self.nest.scratch)
 
     def crossing(self, n: int) -> float:
-        return WIDE * n / max(1, *(b.crosses for b in self.nest.all_buffers()))
+        return WIDE * n / max([1, *(b.crosses for b in self.nest.all_buffers())])
 
 
 def page_nests(nests: Mapping[str, ShownNest]) -> list[dict[str, Any]]:

@@ -122,7 +122,9 @@ def run_strips(part: Part) -> None:
     strips = [(row, min(row + height, made.rows)) for row in range(0, made.rows, height)]
     touched = [_touched(chain, strip, layout.patches.height) for strip in strips]  # type: ignore[union-attr]
     come = accumulate((last for _, last in touched), max)
-    rows = max(1, *(most - first for most, (first, last) in zip(come, touched, strict=True) if first < last))
+    rows = max(
+        [1, *(most - first for most, (first, last) in zip(come, touched, strict=True) if first < last)]
+    )
     parameters = Parameters(chain, made.channels, state.slots.scale)
     apart = state.plan.chip.weight_scratchpad_bytes is not None or any(
         isinstance(pin, PinnedWeights) and pin.operator == op.name for pin in state.plan.pins
