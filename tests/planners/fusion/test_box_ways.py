@@ -19,7 +19,7 @@ from onchip.planners.fusion.boxes import box_ways
 from onchip.planners.fusion.cost import group_cost, least_scratch
 from onchip.planners.fusion.fuse import fuse
 from onchip.planners.fusion.search import Fuser, Space
-from onchip.planners.joint import plan
+from onchip.planners.joint import JointOptions, plan
 from onchip.plans import Boxes, Plan
 from oracles.boxes import orders, random_operator, turned
 
@@ -178,7 +178,8 @@ def test_any_number_of_boxes_is_a_plan(joint: bool) -> None:
     reach = Reach((3000, 2000), ((Side(2000, 1), Side(3000, 0)),))
     operator = OperatorSpec("f", "Transpose", ["x"], ["y"], 0, reach=reach)
     network = Network.build("turned", [("x", size, "input"), ("y", size, "activation")], [operator], ["y"])
-    made = plan(network, Chip("test", 1), 2) if joint else fused(network, Chip("test", 1), 2)
+    chip = Chip("test", 1)
+    made = plan(network, chip, 2, JointOptions(fuse=True, nests=False)) if joint else fused(network, chip, 2)
     assert made.groups[0].subgroups == size
     assert made.result.dram_bytes == 2 * size
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import onnx
@@ -23,6 +24,7 @@ from onchip.planners.joint.planning import solve
 from onchip.planners.limits import Limits
 from onchip.plans import Alloc, Free, Load, Nest, Plan, Run, Store, Tiling
 from oracles.fusion_cases import random_maps
+from run.patched import onnx_source
 from run.small_cnns import small_cnns
 from sliced_plan import sliced_plan
 
@@ -114,5 +116,23 @@ def test_what_is_planned_is_executed(
         made = onchip.plan(source, budget=budget, fuse=True, channel_tile=2)
     except Infeasible:
         return
+    moved = made.run(seed=1).moved
+    assert moved.compulsory + moved.spill + moved.reload + moved.weights == made.result.dram_bytes
+
+
+@pytest.mark.parametrize("operands", ["v, t", "t, v"])
+@pytest.mark.parametrize("budget", [120, 200])
+def test_an_operand_of_a_concat_that_a_turn_does_not_need_is_not_read(
+    tmp_path: Path, operands: str, budget: int
+) -> None:
+    """The first turns along channels read one operand; the scratch holds later rows of the other."""
+    text = f"""g (float[1,4,5,5] x) => (float[1,8,5,5] y, float[1,4,4,4] z) {{
+        v = Conv<kernel_shape=[1,1]>(x, w)
+        t = Tanh(v)
+        c = Concat<axis=1>({operands})
+        y = Sigmoid(c)
+        z = MaxPool<kernel_shape=[2,2]>(t) }}"""
+    source = onnx_source(tmp_path, text, {"w": (4, 4, 1, 1)}, "int8", "fused")
+    made = onchip.plan(source, budget=budget, fuse=True, channel_tile=2, concat_views=False)
     moved = made.run(seed=1).moved
     assert moved.compulsory + moved.spill + moved.reload + moved.weights == made.result.dram_bytes

@@ -91,7 +91,12 @@ class Life:
         """Of the output over it, the same bytes: what it writes is gone below."""
 
     def at(self, box: Sequence[Span], user: str) -> Places:
-        """Return the places of a box. Raises `Mismatch` if it is not all here, or no longer its owner's."""
+        """Return the places of a box. Raises `Mismatch` if it is not all here, or no longer its owner's.
+
+        Of an empty box, as a window that lies in the padding reads, nothing has to be here.
+        """
+        if any(a >= b for a, b in box):
+            return tuple(slice(0, b - a) if b > a else slice(0, 0) for a, b in box)
         if any(a < low or b > high for (a, b), (low, high) in zip(box, self.region, strict=True)):
             wanted, here = (_text(spans) for spans in (box, self.region))
             raise Mismatch(
