@@ -68,7 +68,7 @@ def solve(
         return
     _show(solved.steps, solved.priced)
     say_line = f"latency {solved.latency:,.12g}, bound {solved.bound:,.12g}: {solved.claim}"
-    stdout().print(say_line, markup=False, highlight=False, soft_wrap=True)
+    stdout().print(say_line, markup=False, highlight=False)
     if output is not None:
         stdout().print(f"schedule written to {output}", markup=False, highlight=False, soft_wrap=True)
 
