@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from onchip.base.units import MAX_BYTES
 from onchip.check.caches import caches_of
 from onchip.check.group_overlap import prove_group_overlap
-from onchip.check.joins import concat_offsets, joined_offsets, one_begins_the_other
+from onchip.check.joins import JoinsInDram, concat_offsets, joined_offsets
 from onchip.check.ledger import Ledger
 from onchip.check.memories import Accesses, Space, accesses_of, spaces_of
 from onchip.check.operator_overlap import prove_overlap
@@ -141,7 +141,7 @@ class Machine:
         self.scratch: dict[str, tuple[Space, Range]] = {}
         self.over: dict[int, int] = {}  # overlapped tensor -> tensor reserved over it, until its operator ran
         self.in_place: dict[int, set[int]] = {}  # a concat's output -> operands that lie in place
-        self.joined: dict[int, int] = {}  # tensor -> the longest concat in DRAM that it is a part of
+        self.joins = JoinsInDram(self.network)
         self.run_already: set[str] = set()
         self.peak = 0  # of all memories together
         for op, address in () if separate else self.pinned.weights.items():
@@ -323,30 +323,13 @@ class Machine:
         for x in unit.reads:
             if x not in self.ledger.copies:
                 broken("join-no-dram-copy", f"{self.name(x)} has no DRAM copy")
-        self.lie_together(unit.operators[0])
+        self.joins.add(unit.operators[0])
         self.run_already.add(unit.name)
         for x in unit.reads:
             self.to_read[x] -= 1
         self.produced.add(t)
         self.ledger.copies.add(t)
         self.scratch.pop(unit.name, None)  # without a workspace it has no bytes
-
-    def lie_together(self, concat: int) -> None:
-        """Let the operands of a concat lie in its output in DRAM: in no other one, but for outputs of which
-        the shorter is the beginning of the longer, and lies there."""
-        operators = self.network.operators
-        for x in dict.fromkeys(self.network.root[t] for t in operators[concat].inputs):
-            other = self.joined.get(x, concat)
-            shorter, longer = sorted((concat, other), key=lambda v: len(operators[v].inputs))
-            (begin,) = operators[shorter].outputs
-            around = longer if shorter == longer else self.joined.get(begin, longer)
-            if not one_begins_the_other(self.network, shorter, longer):
-                broken("join-twice", f"{self.name(x)} is a part of what {operators[other].name} joined")
-            if not one_begins_the_other(self.network, around, longer):
-                broken("join-twice", f"{self.name(begin)} is a part of what {operators[around].name} joined")
-            if shorter != longer:
-                self.joined[begin] = max(around, longer, key=lambda v: len(operators[v].inputs))
-            self.joined[x] = longer
 
     def plain(self, unit: Unit, *, joined: bool = False) -> Mapping[int, int]:
         """Return where the operands of a concat begin in its output, in bytes. Refuse other units.

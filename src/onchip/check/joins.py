@@ -11,9 +11,10 @@ from dataclasses import replace
 from math import prod
 
 from onchip.check.operator_walk import element_bytes
+from onchip.check.rules import broken
 from onchip.network import ELEMENT_BYTES, Network, Operator, Side
 
-__all__ = ["concat_offsets", "joined_offsets", "one_begins_the_other", "plain_concat"]
+__all__ = ["JoinsInDram", "concat_offsets", "joined_offsets", "one_begins_the_other", "plain_concat"]
 
 
 def plain_concat(network: Network, operator: int) -> bool:
@@ -144,3 +145,33 @@ def _as_it_lies(network: Network, op: Operator) -> str:
     ):
         return f"the geometry of {op.name} does not have the size of its tensors"
     return ""
+
+
+class JoinsInDram:
+    """The concats that a program joins in DRAM, and what lies in which output.
+
+    A tensor lies in one output, or in several of which the shorter is the beginning of the longer, and lies
+    there.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.around: dict[int, int] = {}  # tensor -> the longest concat that it is a part of
+
+    def add(self, concat: int) -> None:
+        """Let the operands of a concat lie in its output. Raises `Broken` if some lie elsewhere."""
+        operators, tensors = self.network.operators, self.network.tensors
+        for x in dict.fromkeys(self.network.root[t] for t in operators[concat].inputs):
+            other = self.around.get(x, concat)
+            shorter, longer = sorted((concat, other), key=lambda v: len(operators[v].inputs))
+            (begin,) = operators[shorter].outputs
+            around = longer if shorter == longer else self.around.get(begin, longer)
+            if not one_begins_the_other(self.network, shorter, longer):
+                broken("join-twice", f"{tensors[x].name} is a part of what {operators[other].name} joined")
+            if not one_begins_the_other(self.network, around, longer):
+                broken(
+                    "join-twice", f"{tensors[begin].name} is a part of what {operators[around].name} joined"
+                )
+            if shorter != longer:
+                self.around[begin] = max(around, longer, key=lambda v: len(operators[v].inputs))
+            self.around[x] = longer
