@@ -38,18 +38,9 @@ from onchip.planners.placement.ilp.size import unpruned
 from onchip.planners.placement.ilp.solvers import Solver, cp_sat
 from onchip.planners.placement.strategy import Answer, Task, strategy
 
-TITLES = {
-    "resnet50": "ResNet-50",
-    "densenet121": "DenseNet",
-    "resnext50_32x4d": "ResNeXt",
-    "r2plus1d_18": "R2Plus1D",
-    "s3d": "S3D",
-    "fcn_resnet50": "FCN",
-    "lraspp_mobilenet_v3_large": "L-RASPP",
-    "deeplabv3_resnet50": "DeepLabV3",
-    "transformer": "Transformer",
-    "vit_b_16": "ViT",
-}
+sys.path.append(str(Path(__file__).resolve().parent / "paper"))
+from cosma import HUMAN as TITLES
+
 GRAPHS = ("fused", "op", "attention")
 """`attention`: the Transformer, fused, with every attention as one operator, as a PyTorch module has it."""
 TENSORS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
