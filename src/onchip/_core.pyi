@@ -117,33 +117,46 @@ class PackRules:
         last_conflict: bool,
     ) -> None: ...
 
-class Packed:
+class PackEffort:
+    def __init__(
+        self,
+        *,
+        greedy: bool,
+        search: bool,
+        repair: bool,
+        nodes: int | None,
+        last_nodes: int | None,
+        share: float,
+    ) -> None: ...
+
+class PackAddresses:
     @property
     def offsets(self) -> list[int]: ...
     @property
     def extent(self) -> int: ...
 
-class PackFound:
+class PackDecision:
     @property
     def status(self) -> Literal["packed", "infeasible", "unknown"]: ...
     @property
     def offsets(self) -> list[int]: ...
     @property
     def nodes(self) -> int: ...
+    @property
+    def method(self) -> Literal["bound", "greedy", "search", "repair"]: ...
 
-def pack_greedy(*, buffers: Sequence[PackBuffer], enough: int, rules: PackRules) -> Packed: ...
-def pack_by_blame(
-    *, buffers: Sequence[PackBuffer], capacity: int, rules: PackRules, seed: int, tries: int, limits: Limits
-) -> Packed: ...
-def pack_search(
+def pack_greedy(*, buffers: Sequence[PackBuffer], enough: int, rules: PackRules) -> PackAddresses: ...
+def pack_allocate(*, buffers: Sequence[PackBuffer]) -> PackAddresses: ...
+def pack_is_large(*, buffers: Sequence[PackBuffer], most: int = 4194304) -> bool: ...
+def pack_decide(
     *,
     buffers: Sequence[PackBuffer],
     capacity: int,
     rules: PackRules,
     seed: int,
-    nodes: int | None,
+    effort: PackEffort,
     limits: Limits,
-) -> PackFound: ...
+) -> PackDecision: ...
 
 class FusionTensor:
     def __init__(

@@ -2,36 +2,24 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
 #include "border.h"
+#include "pack_decide.h"
 #include "pack_greedy.h"
-#include "pack_search.h"
+#include "pack_large.h"
 #include "stop.h"
 
 ONCHIP_NAMES(onchip::pack::Outcome, "packed", "infeasible", "unknown")
+ONCHIP_NAMES(onchip::pack::Method, "bound", "greedy", "search", "repair")
 
 namespace onchip::pack {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
 using Buffers = std::vector<Buffer>;
-
-// Offsets and extent in bytes; none where nothing was packed.
-struct Packed {
-    Ints offsets;
-    std::int64_t extent = 0;
-};
-
-struct Found {
-    Outcome status = Outcome::unknown;
-    Ints offsets;
-    std::int64_t nodes = 0;
-};
 
 Buffer buffer(std::vector<std::pair<std::int64_t, std::int64_t>> live, std::int64_t size, std::int64_t alignment,
               std::optional<std::int64_t> offset) {
@@ -46,47 +34,23 @@ Buffer buffer(std::vector<std::pair<std::int64_t, std::int64_t>> live, std::int6
     return {std::move(live), size, alignment, at};
 }
 
-Ints in_bytes(const Instance& instance, const Ints& offsets) {
-    Ints result(offsets.size());
-    for (int b = 0; b < instance.buffers; ++b) result[instance.original[b]] = offsets[b] * instance.unit;
-    return result;
-}
-
-Packed packed(const Instance& instance, const Greedy& found) {
-    return {in_bytes(instance, found.offsets), instance.buffers ? found.extent * instance.unit : 0};
-}
-
-Packed greedy(const Buffers& buffers, std::int64_t enough, const Rules& rules) {
+Addresses greedy(const Buffers& buffers, std::int64_t enough, const Rules& rules) {
     nb::gil_scoped_release release;
     const Instance instance(buffers, enough, rules);
-    return packed(instance, pack_greedily(instance, instance.capacity));
+    const Greedy found = pack_greedily(instance, instance.capacity);
+    return {instance.in_bytes(found.offsets), instance.buffers ? found.extent * instance.unit : 0};
 }
 
-// Reads the time whenever a search asks, which is seldom; the caller hears at once that it has begun.
-constexpr Pace seldom{.calls = 1, .at_once = true};
-
-Packed blame(const Buffers& buffers, std::int64_t capacity, const Rules& rules, std::uint64_t seed, int tries,
-             const Wanted& wanted) {
-    Asked asked;
-    const auto limits = asked.limits<std::int64_t>(wanted);
-    return asked.run_through([&] {
-        const Instance instance(buffers, capacity, rules);
-        Clock<std::int64_t> clock(limits, seldom);
-        return packed(instance, pack_by_blame(instance, tries, seed, clock));
-    });
+Addresses best_fit(const Buffers& buffers) {
+    nb::gil_scoped_release release;
+    return allocate(buffers);
 }
 
-Found search(const Buffers& buffers, std::int64_t capacity, const Rules& rules, std::uint64_t seed,
-             std::optional<std::int64_t> nodes, const Wanted& wanted) {
+Decision decision(const Buffers& buffers, std::int64_t capacity, const Rules& rules, std::uint64_t seed,
+                  const Effort& effort, const Wanted& wanted) {
     Asked asked;
     const auto limits = asked.limits<std::int64_t>(wanted);
-    return asked.run_through([&]() -> Found {
-        const Instance instance(buffers, capacity, rules);
-        Clock<std::int64_t> clock(limits, seldom);
-        Search tree(instance, rules, seed, clock);
-        const Outcome status = tree.run(nodes.value_or(std::numeric_limits<std::int64_t>::max()));
-        return {status, status == Outcome::packed ? in_bytes(instance, tree.offsets()) : Ints{}, tree.nodes()};
-    });
+    return asked.run_through([&] { return decide(buffers, capacity, rules, seed, effort, limits); });
 }
 
 }  // namespace
@@ -106,14 +70,19 @@ void bind(nb::module_& m) {
                  Field("decompose", &Rules::decompose), Field("table", &Rules::table),
                  Field("backjump", &Rules::backjump), Field("restarts", &Rules::restarts),
                  Field("last_conflict", &Rules::last_conflict));
-    answer<Packed>(m, "Packed", Field("offsets", &Packed::offsets), Field("extent", &Packed::extent));
-    answer<Found>(m, "PackFound", Field("status", &Found::status), Field("offsets", &Found::offsets),
-                  Field("nodes", &Found::nodes));
+    given<Effort>(m, "PackEffort", Field("greedy", &Effort::greedy), Field("search", &Effort::search),
+                  Field("repair", &Effort::repair), Field("nodes", &Effort::nodes),
+                  Field("last_nodes", &Effort::last_nodes), Field("share", &Effort::share));
+    answer<Addresses>(m, "PackAddresses", Field("offsets", &Addresses::offsets), Field("extent", &Addresses::extent));
+    answer<Decision>(m, "PackDecision", Field("status", &Decision::status), Field("offsets", &Decision::offsets),
+                     Field("nodes", &Decision::nodes), Field("method", &Decision::method));
     m.def("pack_greedy", &greedy, nb::kw_only(), nb::arg("buffers"), nb::arg("enough"), nb::arg("rules"));
-    m.def("pack_by_blame", &blame, nb::kw_only(), nb::arg("buffers"), nb::arg("capacity"), nb::arg("rules"),
-          nb::arg("seed"), nb::arg("tries"), nb::arg("limits"));
-    m.def("pack_search", &search, nb::kw_only(), nb::arg("buffers"), nb::arg("capacity"), nb::arg("rules"),
-          nb::arg("seed"), nb::arg("nodes").none(), nb::arg("limits"));
+    m.def("pack_allocate", &best_fit, nb::kw_only(), nb::arg("buffers"));
+    m.def(
+        "pack_is_large", [](const Buffers& buffers, std::int64_t most) { return is_large(buffers, most); },
+        nb::kw_only(), nb::arg("buffers"), nb::arg("most") = most_overlaps);
+    m.def("pack_decide", &decision, nb::kw_only(), nb::arg("buffers"), nb::arg("capacity"), nb::arg("rules"),
+          nb::arg("seed"), nb::arg("effort"), nb::arg("limits"));
 }
 
 }  // namespace onchip::pack

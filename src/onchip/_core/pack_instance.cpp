@@ -136,6 +136,12 @@ void Instance::choose_unit(std::span<const Buffer> given, bool divide) {
     }
 }
 
+std::vector<std::int64_t> Instance::in_bytes(const std::vector<std::int64_t>& offsets) const {
+    std::vector<std::int64_t> result(offsets.size());
+    for (int b = 0; b < buffers; ++b) result[original[b]] = offsets[b] * unit;
+    return result;
+}
+
 bool Instance::lives(int b, int section) const {
     for (const Stretch& part : live[b]) {
         if (section < part.end) return section >= part.begin;

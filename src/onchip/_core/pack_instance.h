@@ -86,6 +86,9 @@ struct Instance {
     Rows<int> members;                    // per section
     Rows<int> ends, starts;               // per cut c between sections c and c + 1: live only before / after it
 
+    // Offsets in units, by this numbering, as bytes in the caller's order.
+    std::vector<std::int64_t> in_bytes(const std::vector<std::int64_t>& offsets) const;
+
     bool gapped(int b) const { return live[b].size() > 1; }
     bool lives(int b, int section) const;
     // The lowest offset of at least `lo` that is aligned and clear of fixed neighbours.

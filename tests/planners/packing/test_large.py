@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onchip.planners.packing import Buffer, PackOptions, decide, fault, irreducible, max_load, pack
-from onchip.planners.packing import large as module
 from onchip.planners.packing.large import MOST_OVERLAPS, allocate, is_large
 
 
@@ -47,14 +46,8 @@ def test_what_is_allocated_is_a_packing(buffers: list[Buffer]) -> None:
 def test_overlaps_are_counted_as_they_are(buffers: list[Buffer]) -> None:
     lives = [live for b in buffers for live in b.live]
     pairs = sum(a[0] < b[1] and b[0] < a[1] for i, a in enumerate(lives) for b in lives[:i])
-    before = module.MOST_OVERLAPS
-    try:
-        module.MOST_OVERLAPS = pairs - 1
-        assert is_large(buffers)
-        module.MOST_OVERLAPS = pairs + len(lives) * 2 * len(lives)
-        assert not is_large(buffers)
-    finally:
-        module.MOST_OVERLAPS = before
+    assert is_large(buffers, pairs - 1)
+    assert not is_large(buffers, pairs + len(lives) * 2 * len(lives))
 
 
 @pytest.mark.thorough

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
-from functools import cached_property
 
 from onchip import _core
 from onchip.planners.limits import Limits
@@ -19,19 +18,13 @@ from onchip.planners.packing.buffers import (
     fault,
     max_load,
 )
-from onchip.planners.packing.large import allocate, is_large
+from onchip.planners.packing.large import core_buffers, is_large
 
 __all__ = ["ENGINES", "Progress", "greedily", "pack"]
 
 Progress = Callable[[int], object]
 
 ENGINES: tuple[Engine, ...] = ("greedy", "search", "repair", "cp-sat")
-
-SHORT_SEARCH = 20_000
-"""Nodes of a first search, which packs most of what first fit cannot; repair packs most of the rest."""
-
-REPAIRS = 300
-"""The most first fits, each after moving forward the buffers that the last one left above the capacity."""
 
 LONG_SEARCH = 3_000_000
 """Nodes of the search, without a time limit, before CP-SAT takes over."""
@@ -83,13 +76,6 @@ def greedily(buffers: Sequence[Buffer], enough: int, rules: Rules = ALL_RULES) -
     return found.offsets, found.extent
 
 
-def core_buffers(buffers: Sequence[Buffer]) -> list[_core.PackBuffer]:
-    """Return the buffers in the form of the compiled core."""
-    return [
-        _core.PackBuffer(live=b.live, size=b.size, alignment=b.alignment, offset=b.offset) for b in buffers
-    ]
-
-
 class _Run:
     """One call of `pack`."""
 
@@ -112,72 +98,34 @@ class _Run:
         fixed = [b for b in self.buffers if b.offset is not None]
         if max_load(self.buffers) > self.room or fault(fixed, [b.offset or 0 for b in fixed], self.room):
             return "infeasible", (), "bound"
+        last = self._core(engines)
+        if last.status != "unknown" or "cp-sat" not in engines or self.limits.left() == 0.0:
+            return last.status, last.offsets, last.method
         if is_large(self.buffers):
-            status, offsets = self._fits(*allocate(self.buffers)) if "greedy" in engines else ("unknown", ())
-            return status, offsets, "greedy"
-        last: Engine = "bound"
-        for engine, attempt in self._stages(engines):
-            status, offsets = attempt()
-            if status != "unknown":
-                return status, offsets, engine
-            last = engine
-            if self.limits.left() == 0.0:
-                break
-        return "unknown", (), last
+            return "unknown", (), last.method
+        status, offsets = self._cpsat()
+        return status, offsets, "cp-sat"
 
-    def _stages(
-        self, engines: Collection[Engine]
-    ) -> Iterator[tuple[Engine, Callable[[], tuple[Status, Sequence[int]]]]]:
-        if "greedy" in engines:
-            yield "greedy", self._greedily
-        if "search" in engines and "repair" in engines:
-            yield "search", lambda: self._search(SHORT_SEARCH, 1.0)
-        if "repair" in engines:
-            yield "repair", self._repair
-        if "search" in engines and "cp-sat" in engines:
-            nodes = LONG_SEARCH if self.limits.time_limit is None else None
-            yield "search", lambda: self._search(nodes, SEARCH_SHARE)
-        elif "search" in engines:
-            yield "search", lambda: self._search(None, 1.0)
-        if "cp-sat" in engines:
-            yield "cp-sat", self._cpsat
-
-    @cached_property
-    def _core_buffers(self) -> list[_core.PackBuffer]:
-        return core_buffers(self.buffers)
-
-    def _fits(self, offsets: Sequence[int], extent: int) -> tuple[Status, Sequence[int]]:
-        return ("packed", offsets) if extent <= self.room else ("unknown", ())
-
-    def _greedily(self) -> tuple[Status, Sequence[int]]:
-        found = _core.pack_greedy(buffers=self._core_buffers, enough=self.room, rules=self.rules)
-        return self._fits(found.offsets, found.extent)
-
-    def _repair(self) -> tuple[Status, Sequence[int]]:
-        found = _core.pack_by_blame(
-            buffers=self._core_buffers,
+    def _core(self, engines: Collection[Engine]) -> _core.PackDecision:
+        """Return the answer of the compiled engines in turn, or `unknown` of the last one tried."""
+        after = "cp-sat" in engines
+        found = _core.pack_decide(
+            buffers=core_buffers(self.buffers),
             capacity=self.room,
             rules=self.rules,
             seed=self.limits.seed,
-            tries=REPAIRS,
+            effort=_core.PackEffort(
+                greedy="greedy" in engines,
+                search="search" in engines,
+                repair="repair" in engines,
+                nodes=self.node_limit,
+                last_nodes=LONG_SEARCH if after and self.limits.time_limit is None else None,
+                share=SEARCH_SHARE if after else 1.0,
+            ),
             limits=self.limits.core(self._told),
         )
-        return self._fits(found.offsets, found.extent)
-
-    def _search(self, nodes: int | None, share: float) -> tuple[Status, Sequence[int]]:
-        limits = [n for n in (nodes, self.node_limit and self.node_limit - self.nodes) if n is not None]
-        if limits and min(limits) <= 0:
-            return "unknown", ()
-        found = _core.pack_search(
-            buffers=self._core_buffers,
-            capacity=self.room,
-            rules=self.rules,
-            seed=self.limits.seed,
-            nodes=min(limits, default=None),
-            limits=self.limits.until(share).core(self._told),
-        )
-        self.nodes += found.nodes
-        return found.status, found.offsets
+        self.nodes = found.nodes
+        return found
 
     def _told(self, done: int) -> bool:
         if self.progress is not None:
