@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 import msgspec
 
 from onchip.base.errors import ChipError
 from onchip.base.files import read_bytes
 from onchip.base.toml_file import parse_toml
+from onchip.machines.cores import CORES, Core, CoreType, core_names
 
 __all__ = ["MOST_BYTES", "Board", "Core", "builtin_boards", "load_board", "parse_board"]
-
-Core = Literal["cortex-m4", "cortex-m7"]
 
 MOST_BYTES = 256 << 20
 """The limit of a memory's size; more than any board has."""
@@ -28,8 +27,8 @@ _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 class Board:
     """A microcontroller: its core, and the bytes of RAM and flash that a program may use.
 
-    `ram_bytes` is the largest piece of RAM that is contiguous: pools and stacks are not split. A core has the
-    DSP instructions; floating point is not used.
+    `ram_bytes` is the largest piece of RAM that is contiguous: pools and stacks are not split. Floating point
+    is not used.
     """
 
     name: str
@@ -37,6 +36,11 @@ class Board:
     ram_bytes: int
     flash_bytes: int
     description: str = ""
+
+    @property
+    def core_type(self) -> CoreType:
+        """The facts about its core."""
+        return CORES[self.core]
 
 
 class _Board(msgspec.Struct, forbid_unknown_fields=True):
@@ -79,6 +83,6 @@ def parse_board(content: bytes, where: str) -> Board:
     except (msgspec.ValidationError, OverflowError) as problem:
         reason, _, at = str(problem).partition(" - at `$")
         if reason.startswith("Invalid enum value"):
-            reason = f"{reason.removeprefix('Invalid enum value ')} is not one of {', '.join(get_args(Core))}"
+            reason = f"{reason.removeprefix('Invalid enum value ')} is not one of {', '.join(core_names())}"
         raise ChipError(reason, where=where, item=at.rstrip("`").lstrip(".") or None) from None
     return Board(**msgspec.structs.asdict(wire))

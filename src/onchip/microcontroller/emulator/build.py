@@ -12,6 +12,7 @@ from typing import Literal
 from onchip.base.errors import BuildFailed, DoesNotFitBoard, UsageError
 from onchip.base.figures import figure
 from onchip.machines.board import Board
+from onchip.machines.cores import Family
 from onchip.microcontroller.emulator.link import linker_script
 from onchip.microcontroller.emulator.toolchain import call, find_toolchain
 
@@ -20,7 +21,10 @@ __all__ = ["FIRMWARE", "FLAGS", "Image", "Symbol", "build"]
 FLAGS = ("-O3", "-std=c11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections")
 """The compiler flags of all firmware: the same for the programs of other methods."""
 
-FIRMWARE = ("start.c", "host.c", "host.h")
+FIRMWARE: dict[Family, tuple[str, ...]] = {
+    "arm": ("start.c", "start_arm.c", "guard_arm.h", "host.c", "host.h"),
+    "riscv": ("start.c", "start_riscv.c", "host.c", "host.h"),
+}
 
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.[chS]")
 
@@ -71,36 +75,37 @@ def build(
     defines: Iterable[str] = (),
     flags: Iterable[str] = FLAGS,
     include: Iterable[Path] = (),
-    float_abi: Literal["soft", "hard"] = "soft",
+    float_abi: Literal["soft", "hard"] | None = None,
 ) -> Image:
     """Compile and link `sources` (file name to C, `main` among them) with the start-up code into `folder`.
 
-    Onchip's programs use no floating point; `float_abi` is for those of others. Raises `DoesNotFitBoard`
-    where RAM or flash does not suffice, `BuildFailed` with the compiler's first error, `MissingTool` without
-    a cross compiler.
+    Onchip's programs use no floating point; a `float_abi` other than the core's is for those of others.
+    Raises `DoesNotFitBoard` where RAM or flash does not suffice, `BuildFailed` with the compiler's first
+    error, `MissingTool` without a cross compiler.
     """
     wrong = [name for name in sources if not _SOURCE_NAME.fullmatch(name)]
     if wrong or stack_bytes < 64:
         raise UsageError(
             "is no name of a C file" if wrong else "at least 64", item=wrong[0] if wrong else "stack"
         )
-    tools = find_toolchain()
+    core = board.core_type
+    tools = find_toolchain(core.family)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in {**_firmware(), **sources, "board.ld": linker_script(stack_bytes)}.items():
+    script = linker_script(stack_bytes, core)
+    for name, text in {**_firmware(core.family), **sources, "board.ld": script}.items():
         (folder / name).write_text(text)
-    units = [name for name in (*FIRMWARE, *sources) if not name.endswith(".h")]
+    units = [name for name in (*FIRMWARE[core.family], *sources) if not name.endswith(".h")]
     elf = folder / "program.elf"
     done = call(
         [
             tools.gcc,
-            f"-mcpu={board.core}",
-            "-mthumb",
-            f"-mfloat-abi={float_abi}",
+            *core.flags,
+            *((f"-mfloat-abi={float_abi}",) if float_abi else ()),
             *flags,
             *(f"-D{define}" for define in defines),
             *(f"-I{path}" for path in include),
             "-nostartfiles",
-            "--specs=nano.specs",
+            tools.libraries,
             "-Wl,--gc-sections",
             "-T",
             "board.ld",
@@ -116,7 +121,7 @@ def build(
     image = Image(
         elf,
         board,
-        code_bytes=sizes.get(".text", 0) + sizes.get(".ARM.exidx", 0),
+        code_bytes=sizes.get(".vectors", 0) + sizes.get(".text", 0) + sizes.get(".ARM.exidx", 0),
         data_bytes=sizes.get(".data", 0),
         bss_bytes=sizes.get(".bss", 0),
         stack_bytes=sizes.get(".stack", 0),
@@ -127,9 +132,9 @@ def build(
     return image
 
 
-def _firmware() -> dict[str, str]:
+def _firmware(family: Family) -> dict[str, str]:
     folder = resources.files("onchip.microcontroller.emulator") / "firmware"
-    return {name: (folder / name).read_text() for name in FIRMWARE}
+    return {name: (folder / name).read_text() for name in FIRMWARE[family]}
 
 
 def _failure(printed: str) -> BuildFailed:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from onchip.base import guard
 from onchip.base.errors import BuildFailed
 from onchip.base.figures import figure
+from onchip.machines.cores import Family
 from onchip.microcontroller.emulator.build import Symbol
 from onchip.microcontroller.emulator.toolchain import call, find_toolchain
 
@@ -37,13 +38,15 @@ class Counts:
         return Counts(*(getattr(self, f.name) // runs for f in fields(self)))
 
 
-def plugin(folder: Path, functions: Iterable[Symbol], marks: Mapping[int, int], *, memory: bool) -> list[str]:
+def plugin(
+    folder: Path, functions: Iterable[Symbol], marks: Mapping[int, int], family: Family, *, memory: bool
+) -> list[str]:
     """Return the emulator's arguments to count into `folder`; `marks` maps addresses to numbers."""
     rows = [f"f {f.address:x} {i + 1}" for i, f in enumerate(functions)]
     rows += [f"m {address:x} {number + 1}" for address, number in marks.items()]
     (folder / _MAP).write_text("\n".join(rows) + "\n")
     options = f"counts={_COUNTS},map={_MAP},memory={int(memory)}"
-    return ["-plugin", f"{_compiled()},{options}"]
+    return ["-plugin", f"{_compiled(family)},{options}"]
 
 
 def counted(
@@ -63,17 +66,18 @@ def counted(
     return sum(by_mark.values(), Counts()), by_function, by_mark
 
 
-_folder: TemporaryDirectory[str] | None = None
+_folders: list[TemporaryDirectory[str]] = []
+"""Removed with the process."""
 
 
 @cache
-def _compiled() -> Path:
-    """Return the plugin for this machine's emulator, compiled once a process."""
-    global _folder
-    tools = find_toolchain()
-    _folder = TemporaryDirectory(prefix="onchip-plugin-")  # removed with the process
-    guard.keep(_folder.name)
-    folder = Path(_folder.name)
+def _compiled(family: Family) -> Path:
+    """Return the plugin for this machine's emulator of a family, compiled once a process."""
+    tools = find_toolchain(family)
+    kept = TemporaryDirectory(prefix="onchip-plugin-")
+    _folders.append(kept)
+    guard.keep(kept.name)
+    folder = Path(kept.name)
     source = resources.files("onchip.microcontroller.emulator") / "firmware" / "counting.c"
     (folder / "counting.c").write_text(source.read_text())
     version = subprocess.run([tools.qemu, "--version"], capture_output=True, text=True, check=False).stdout

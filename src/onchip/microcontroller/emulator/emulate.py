@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from onchip.base.errors import EmulationFailed, TooLargeToEmulate
 from onchip.base.files import temporary_folder
 from onchip.base.guard import dies_with_us
+from onchip.machines.cores import Machine
 from onchip.microcontroller.emulator.build import Image, Symbol
 from onchip.microcontroller.emulator.counting import Counts, counted, plugin
-from onchip.microcontroller.emulator.link import EMULATED_FLASH, EMULATED_RAM
 from onchip.microcontroller.emulator.toolchain import find_toolchain
 
 __all__ = ["MARK", "SECONDS", "Emulation", "emulate"]
-
-MACHINES = {"cortex-m4": "mps2-an386", "cortex-m7": "mps2-an500"}
 
 MARK = "onchip_mark_"
 """The prefix of a mark: instructions after a function of this name and a number count for the number."""
@@ -53,15 +51,19 @@ def emulate(
     count: bool = True,
     memory: bool = False,
     seconds: float = SECONDS,
+    machine: Machine | None = None,
 ) -> Emulation:
     """Run `image` to its end, with the files `inputs` to read; `outputs` are the files it is to write.
 
-    With `count`, instructions are counted, with `memory` loads and stores too. Raises `EmulationFailed`,
-    naming the function and the address, when the program touches memory outside its own, overflows its stack,
-    exits with another status than 0, or does not end within `seconds`; `TooLargeToEmulate`.
+    Another `machine` than the core's usual one has its memories at the same addresses. With `count`,
+    instructions are counted, with `memory` loads and stores too. Raises `EmulationFailed`, naming the
+    function and the address, when the program touches memory outside its own, overflows its stack, exits with
+    another status than 0, or does not end within `seconds`; `TooLargeToEmulate`.
     """
-    tools = find_toolchain()
-    if short := image.beyond(EMULATED_RAM, EMULATED_FLASH):
+    core = image.board.core_type
+    tools = find_toolchain(core.family)
+    on = machine or core.machine
+    if short := image.beyond(on.usable_ram, on.flash.bytes):
         raise TooLargeToEmulate(short)
     with temporary_folder() as folder:
         for file, content in (inputs or {}).items():
@@ -69,11 +71,12 @@ def emulate(
         marks = {f.address: int(f.name.removeprefix(MARK)) for f in image.functions if _is_mark(f)}
         command = [
             tools.qemu,
-            *("-M", MACHINES[image.board.core], "-nographic", "-monitor", "none", "-serial", "none"),
+            *("-M", on.name, "-nographic", "-monitor", "none", "-serial", "none"),
+            *(("-bios", "none") if core.family == "riscv" else ()),
             *("-semihosting-config", "enable=on,target=native", "-kernel", str(image.elf.resolve())),
         ]
         if count:
-            command += plugin(folder, image.functions, marks, memory=memory)
+            command += plugin(folder, image.functions, marks, core.family, memory=memory)
         try:
             done = subprocess.run(
                 command,
@@ -115,5 +118,5 @@ def _why(code: int, report: Mapping[str, int], image: Image, printed: str) -> st
     at = report.get("at")
     inside = [f.name for f in image.functions if at is not None and 0 <= at - f.address < max(f.bytes, 1)]
     where = inside[0] if inside else "the program" if at is None else f"{at:#x}"
-    address, fault = report.get("address", 0), report["fault"]
+    address, fault = report.get("address", 0), report.get("fault", 0)
     return f"{where} touched address {address:#x}, which is not the program's (fault {fault:#x})"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from onchip.base.errors import BuildFailed, MissingTool
 from onchip.base.guard import dies_with_us
+from onchip.machines.cores import Family
 
 __all__ = ["Toolchain", "call", "find_toolchain"]
 
-PREFIX = "arm-none-eabi-"
 SECONDS = 600.0
 """The time limit of a tool in seconds: more than any compilation takes, even on a busy machine."""
 
@@ -28,17 +28,53 @@ class Toolchain:
     size: str
     qemu: str
     cc: str
+    libraries: str = ""
+    """The option that names the C library for the linker."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """The names of a family's programs, the packages that have them, and how programs are linked."""
+
+    prefix: str
+    compiler: str
+    binutils: str
+    emulator: str
+    emulators: str
+    libraries: str
+
+
+_PROGRAMS: dict[Family, _Programs] = {
+    "arm": _Programs(
+        "arm-none-eabi-",
+        "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+        "binutils-arm-none-eabi",
+        "qemu-system-arm",
+        "qemu-system-arm",
+        "--specs=nano.specs",
+    ),
+    "riscv": _Programs(
+        "riscv64-unknown-elf-",
+        "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+        "binutils-riscv64-unknown-elf",
+        "qemu-system-riscv32",
+        "qemu-system-misc",
+        "--specs=picolibc.specs",
+    ),
+}
 
 
 @cache
-def find_toolchain() -> Toolchain:
+def find_toolchain(family: Family = "arm") -> Toolchain:
     """Return every tool that building and emulating needs; raises `MissingTool` naming the first missing."""
+    names = _PROGRAMS[family]
     return Toolchain(
-        gcc=_find(f"{PREFIX}gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
-        nm=_find(f"{PREFIX}nm", "binutils-arm-none-eabi"),
-        size=_find(f"{PREFIX}size", "binutils-arm-none-eabi"),
-        qemu=_find("qemu-system-arm", "qemu-system-arm"),
+        gcc=_find(f"{names.prefix}gcc", names.compiler),
+        nm=_find(f"{names.prefix}nm", names.binutils),
+        size=_find(f"{names.prefix}size", names.binutils),
+        qemu=_find(names.emulator, names.emulators),
         cc=_find("cc", "gcc"),
+        libraries=names.libraries,
     )
 
 

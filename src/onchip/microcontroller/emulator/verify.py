@@ -18,7 +18,6 @@ from onchip.machines.board import MOST_BYTES, Board
 from onchip.microcontroller.emulator.build import Image, build
 from onchip.microcontroller.emulator.counting import Counts
 from onchip.microcontroller.emulator.emulate import SECONDS, emulate
-from onchip.microcontroller.emulator.link import EMULATED_FLASH, EMULATED_RAM
 from onchip.microcontroller.int8.model import Int8, Int8Model, macs
 from onchip.microcontroller.int8.reference import run as reference_run
 from onchip.microcontroller.project import Sources
@@ -38,9 +37,10 @@ _STACK = 8192
 class Verified:
     """A run of `runs` inputs: the bytes that differ, and the instructions of one inference.
 
-    `image` is the program that ran; it used `stack_bytes` of its stack. `different` counts output bytes that
-    differ from the reference. `total` is of one inference, `by_layer` the same by layer, with the driver's
-    part of each (measured in a build with marks, so that the sum is a little more than `total`).
+    `image` is the program that ran on every one of `machines`; it used `stack_bytes` of its stack.
+    `different` counts output bytes that differ from the reference, on all of them. `total` is of one
+    inference, `by_layer` the same by layer, with the driver's part of each (measured in a build with marks,
+    so that the sum is a little more than `total`).
     """
 
     image: Image
@@ -50,6 +50,7 @@ class Verified:
     stack_bytes: int
     total: Counts
     by_layer: Mapping[str, Counts]
+    machines: tuple[str, ...] = ()
 
     @property
     def match(self) -> bool:
@@ -98,7 +99,8 @@ def verify(
 ) -> Verified:
     """Build the network for the board, run it on `runs` random inputs and compare with the reference.
 
-    Another `reference` returns the output's bytes for an input, for example an interpreter's. No run of the
+    A core that a second machine emulates runs there as well, where its memories hold the program. Another
+    `reference` returns the output's bytes for an input, for example an interpreter's. No run of the
     emulator takes longer than `seconds`; the default is estimated from the network's work. Raises
     `DoesNotFitBoard`, `EmulationFailed` for a program that touches memory outside its own or does not end in
     time, `TooLargeToEmulate`, `MissingTool`.
@@ -113,6 +115,12 @@ def verify(
     ran = emulate(image, {"in": content}, outputs=("out",), memory=True, seconds=limit)
     made = ran.files["out"]
     different = sum(a != b for a, b in zip(made, expected, strict=True))
+    machines = [board.core_type.machine.name]
+    also = board.core_type.also
+    if also is not None and not image.beyond(also.usable_ram, also.flash.bytes):
+        again = emulate(image, {"in": content}, outputs=("out",), count=False, seconds=limit, machine=also)
+        different += sum(a != b for a, b in zip(again.files["out"], expected, strict=True))
+        machines.append(also.name)
     layers = len(model.layers)
     marked = build(
         _files(sources, model, marks=True),
@@ -130,6 +138,7 @@ def verify(
         ran.stack_bytes,
         ran.by_mark[layers] // runs,
         {layer.name: counted.get(i, Counts()) for i, layer in enumerate(model.layers)},
+        tuple(machines),
     )
 
 
@@ -144,7 +153,8 @@ def _stack(
     roomy = build(
         _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
     )
-    if roomy.beyond(EMULATED_RAM, EMULATED_FLASH):
+    machine = board.core_type.machine
+    if roomy.beyond(machine.usable_ram, machine.flash.bytes):
         least = replace(roomy, stack_bytes=0)
         if short := least.beyond(board.ram_bytes, board.flash_bytes):
             raise DoesNotFitBoard(board.name, short)
@@ -168,7 +178,7 @@ def _files(sources: Sources, model: Int8Model, *, marks: bool) -> dict[str, str]
         **sources.files,
         "main.c": _MAIN.format(
             marks="\n".join(
-                f'__attribute__((noinline)) void onchip_mark_{i}(void) {{ __asm volatile("@ {i}"); }}'
+                f'__attribute__((noinline)) void onchip_mark_{i}(void) {{ __asm volatile("/* {i} */"); }}'
                 for i in numbers
             ),
             inside=f"onchip_mark_{layers}",

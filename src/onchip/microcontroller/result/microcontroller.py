@@ -153,6 +153,8 @@ class Microcontroller:
             run = self.run
             found["run"] = {
                 "match": run.match,
+                "core": self.board.core,
+                "machines": list(run.machines),
                 "inputs": run.runs,
                 "output_bytes": run.output_bytes,
                 "different_bytes": run.different,

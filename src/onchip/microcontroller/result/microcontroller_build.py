@@ -58,7 +58,7 @@ class Maker:
     def make(self, kernels: Kernels) -> Microcontroller:
         """Return the network with these kernels, in the board's RAM."""
         made = self.in_ram(shareable(self.model) if kernels == "shared" else ())
-        if kernels != "auto" or made.image is not None or not can_build():
+        if kernels != "auto" or made.image is not None or not can_build(self.board):
             return made
         self.say("choosing kernels to share")
         return sharing_what_is_needed(made, self.sources, self.in_ram)
@@ -110,10 +110,10 @@ class Maker:
         return sources_of(found.plan, self.model, shared, reader=self.options.input != "held")
 
 
-def can_build() -> bool:
-    """Return whether there is a cross compiler and an emulator."""
+def can_build(board: Board) -> bool:
+    """Return whether there is a cross compiler and an emulator for the board's core."""
     try:
-        find_toolchain()
+        find_toolchain(board.core_type.family)
     except MissingTool:
         return False
     return True
@@ -137,7 +137,7 @@ def built(
     short = _constants_beyond(board, sources)
     if not runs:
         try:
-            find_toolchain()
+            find_toolchain(board.core_type.family)
         except MissingTool as problem:
             return Microcontroller(model, board, plan, sources, None, short, None, unlinked=str(problem))
     with temporary_folder() as folder:

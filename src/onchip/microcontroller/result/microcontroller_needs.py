@@ -29,7 +29,7 @@ def with_all_that_is_linked(
     bound where the search does not end, where a time limit leaves no time for it, or where the program does
     not fit for other reasons.
     """
-    if not can_build():
+    if not can_build(maker.board):
         return no  # then only the plan is compared with the RAM
     fewest = None
     if maker.options.time_limit is None:

@@ -1,4 +1,4 @@
-/* What a program on the emulated core asks of the machine that emulates it (Arm semihosting). */
+/* What a program on the emulated core asks of the machine that emulates it (semihosting). */
 #ifndef ONCHIP_HOST_H
 #define ONCHIP_HOST_H
 
@@ -17,6 +17,9 @@ void host_report(const char *name, uint32_t number);
 
 /* Bytes of the stack that have been written since the start. */
 uint32_t host_stack_used(void);
+
+/* Closes all memory but the program's own, where the core can; called before main. */
+void host_guard(void);
 
 __attribute__((noreturn)) void host_exit(int code);
 
