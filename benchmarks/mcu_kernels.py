@@ -1,7 +1,7 @@
-"""Kernels beside CMSIS-NN's: executed instructions on an emulated Cortex-M4, every output byte compared.
+"""Kernels beside CMSIS-NN's: executed instructions on an emulated core, every output byte compared.
 
     git clone https://github.com/ARM-software/CMSIS-NN
-    .venv/bin/python benchmarks/mcu_kernels.py --cmsis CMSIS-NN MODEL.tflite ...
+    .venv/bin/python benchmarks/mcu_kernels.py --cmsis CMSIS-NN [--core cortex-m4] MODEL.tflite ...
 
 All distinct convolution and depthwise layers of the models (same shape: once), each with its own weights on
 random input, through onchip's kernels, row by row as a program runs them, and through the function that
@@ -24,6 +24,7 @@ import numpy as np
 
 from onchip.base.errors import OnchipError
 from onchip.machines.board import Board
+from onchip.machines.cores import CORES, core_names
 from onchip.microcontroller.emulator import build, emulate
 from onchip.microcontroller.int8.model import Conv, Depthwise
 from onchip.microcontroller.kernel_language import c_prelude, c_prototype, c_source
@@ -33,7 +34,6 @@ from onchip.microcontroller.kernels.library import library_for
 from onchip.microcontroller.kernels.windows import conv_shape, depthwise_shape
 
 HERE = Path(__file__).resolve().parent
-BOARD = Board("bench", "cortex-m4", 3 << 20, 4 << 20)
 FLAGS = ("-O3", "-std=c11", "-ffunction-sections", "-fdata-sections", "-w")
 CMSIS = {
     "ConvolutionFunctions": (
@@ -106,28 +106,35 @@ def main() -> int:
     parser.add_argument("--known", action="store_true", help="the pointwise layers of the docs too")
     parser.add_argument("--pixels", type=int, default=0, help="pixels of a step, instead of the best")
     parser.add_argument("--library", action="store_true", help="the kernels for all shapes instead")
+    parser.add_argument("--core", choices=core_names(), default="cortex-m4")
     parser.add_argument("--keep", type=Path, help="a folder for sources and program")
     options = parser.parse_args()
     layers = (known() if options.known else []) + distinct(options.models)
     with tempfile.TemporaryDirectory(prefix="onchip-") as folder:
-        return measured(layers, options.cmsis, options.keep or Path(folder), options.pixels, options.library)
+        board = Board("bench", options.core, 3 << 20, CORES[options.core].machine.flash.bytes)
+        keep = options.keep or Path(folder)
+        return measured(layers, options.cmsis, keep, options.pixels, options.library, board)
 
 
-def measured(layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: int, library: bool) -> int:
+def measured(
+    layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: int, library: bool, board: Board
+) -> int:
+    forms = board.core_type.forms
     tables: dict[int, dict[str, int]] = {CONV: {}, PATCH: {}, DEPTHWISE: {}}
     functions, content, sizes = {}, b"", []
     rng = np.random.default_rng(1)
     for layer in layers:
         if library:
-            use = library_for(layer)
+            use = library_for(layer, forms=forms)
             function, words, kind = use.function, list(use.words), PATCH
         elif isinstance(layer, Conv):
-            shape = conv_shape(layer, pixels=pixels)
+            shape = conv_shape(layer, pixels=pixels, forms=forms)
             words, kind = conv_words(layer), PATCH if shape.gathers else CONV
             function = conv(name_of(shape), shape)
         else:
             words, kind = depthwise_words(layer), DEPTHWISE
-            function = depthwise(name_of(depthwise_shape(layer)), depthwise_shape(layer))
+            deep = depthwise_shape(layer, forms=forms)
+            function = depthwise(name_of(deep), deep)
         functions[function.name] = function
         index = tables[kind].setdefault(function.name, len(tables[kind]))
         (_, in_h, in_w, in_c), (_, out_h, out_w, out_c) = layer.input_shapes[0], layer.output_shape
@@ -157,7 +164,10 @@ def measured(layers: list[Conv | Depthwise], cmsis: Path, folder: Path, pixels: 
     }
     for room, names in CMSIS.items():
         sources |= {f"{n}.c": (cmsis / "Source" / room / f"{n}.c").read_text() for n in names}
-    image = build(sources, BOARD, folder, flags=FLAGS, include=(cmsis / "Include",), stack_bytes=16384)
+    # Helium's variants call more helpers; those that a core does not take are not linked.
+    helpers = sorted((cmsis / "Source" / "NNSupportFunctions").glob("arm_nn_*s8.c"))
+    sources |= {path.name: path.read_text() for path in helpers if forms == "vector"}
+    image = build(sources, board, folder, flags=FLAGS, include=(cmsis / "Include",), stack_bytes=16384)
     ran = emulate(image, {"layers.bin": content}, outputs=("outputs.bin",))
     bytes_of = {f.name: f.bytes for f in image.functions}
     print(f"{'layer':34}{'shape':26}{'onchip':>12}{'CMSIS-NN':>12}{'ratio':>8}  bytes")

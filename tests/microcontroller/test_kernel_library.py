@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import Walk, Windowed, random_input, windowed
-from test_kernel_windows import run_overlapped
+from test_kernel_windows import FORMS, run_overlapped
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Conv, Shape
 from onchip.microcontroller.int8.reference import layer_output
 from onchip.microcontroller.kernels.library import library_for, library_functions, library_workspace
@@ -19,13 +20,13 @@ ANY = st.one_of(windowed(depthwise=False), windowed(depthwise=True))
 
 
 @pytest.mark.thorough
-@given(layer=ANY, reverse=st.booleans(), further=st.integers(0, 9))
+@given(layer=ANY, reverse=st.booleans(), further=st.integers(0, 9), forms=FORMS)
 @settings(max_examples=40)
 def test_any_shape_makes_the_reference_s_bytes_over_its_input(
-    layer: Windowed, reverse: bool, further: int
+    layer: Windowed, reverse: bool, further: int, forms: Forms
 ) -> None:
-    use = library_for(layer, reverse=reverse)
-    assert use.function in library_functions()
+    use = library_for(layer, reverse=reverse, forms=forms)
+    assert use.function in library_functions(forms)
     walk = Walk(use.pixels, use.channels, reverse)
     got = run_overlapped(layer, use.function, list(use.words), walk, use.workspace, further)
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import Walk, Windowed, distance, drive, random_input, windowed
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Conv, Depthwise, Int8
 from onchip.microcontroller.int8.reference import layer_output
 from onchip.microcontroller.kernel_language import Fault, Function, Pointer, Ram
@@ -19,6 +20,7 @@ from onchip.microcontroller.kernels.windows import conv_shape, depthwise_shape
 
 FURTHER = st.integers(0, 9)
 """Bytes beyond the closest distance: farther is as safe as near."""
+FORMS: st.SearchStrategy[Forms] = st.sampled_from(("packed", "plain", "narrow"))
 
 
 def run_overlapped(
@@ -51,12 +53,18 @@ def run_overlapped(
 
 
 @pytest.mark.thorough
-@given(layer=windowed(depthwise=False), pixels=st.integers(1, 3), reverse=st.booleans(), further=FURTHER)
+@given(
+    layer=windowed(depthwise=False),
+    pixels=st.integers(1, 3),
+    reverse=st.booleans(),
+    further=FURTHER,
+    forms=FORMS,
+)
 @settings(max_examples=60)
 def test_convolutions_make_the_reference_s_bytes_over_their_input(
-    layer: Conv, pixels: int, reverse: bool, further: int
+    layer: Conv, pixels: int, reverse: bool, further: int, forms: Forms
 ) -> None:
-    shape = conv_shape(layer, pixels=pixels, reverse=reverse)
+    shape = conv_shape(layer, pixels=pixels, reverse=reverse, forms=forms)
     walk = Walk(
         pixels, 1 if layer.output_shape[3] // layer.groups % CHUNK and layer.groups > 1 else CHUNK, reverse
     )
@@ -65,12 +73,12 @@ def test_convolutions_make_the_reference_s_bytes_over_their_input(
 
 
 @pytest.mark.thorough
-@given(layer=windowed(depthwise=True), reverse=st.booleans(), further=FURTHER)
+@given(layer=windowed(depthwise=True), reverse=st.booleans(), further=FURTHER, forms=FORMS)
 @settings(max_examples=60)
 def test_depthwise_convolutions_make_the_reference_s_bytes_over_their_input(
-    layer: Depthwise, reverse: bool, further: int
+    layer: Depthwise, reverse: bool, further: int, forms: Forms
 ) -> None:
-    shape = depthwise_shape(layer, reverse=reverse)
+    shape = depthwise_shape(layer, reverse=reverse, forms=forms)
     walk = Walk(1, DEPTHWISE_CHUNK, reverse)
     got = run_overlapped(layer, depthwise("d", shape), depthwise_words(layer), walk, 0, further)
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))

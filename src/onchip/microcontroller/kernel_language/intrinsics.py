@@ -106,6 +106,13 @@ INTRINSICS: dict[str, Intrinsic] = {
         lambda a, b, s: signed(_half(a, True) * _half(b, True) + s),
         "the product of the upper halves, and a sum (SMLATT)",
     ),
+    "byte0": Intrinsic((_W,), _I, lambda w: _byte(w, 0), "byte 0 (SXTB)"),
+    "byte1": Intrinsic((_W,), _I, lambda w: _byte(w, 1), "byte 1"),
+    "byte2": Intrinsic((_W,), _I, lambda w: _byte(w, 2), "byte 2"),
+    "byte3": Intrinsic((_W,), _I, lambda w: _byte(w, 3), "byte 3 (ASR)"),
+    "mla": Intrinsic(
+        (_I, _I, _I), _I, lambda a, b, s: signed(a * b + s), "a product, and a sum that wraps (MLA)"
+    ),
     "pack_low": Intrinsic(
         (_P, _P), _P, lambda a, b: _pair(_half(a, False), _half(b, False)), "two lower halves (PKHBT)"
     ),

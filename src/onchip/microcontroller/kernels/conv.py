@@ -16,11 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.arithmetic import wrapped
 from onchip.microcontroller.int8.model import Conv, FullyConnected, Int8
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.builder import Value
-from onchip.microcontroller.kernel_language.ir import Const, Expr, Type, Var, as_expr
+from onchip.microcontroller.kernel_language.ir import Const, Expr, Var, as_expr
+from onchip.microcontroller.kernels.products import four_taps
 from onchip.microcontroller.kernels.scale import (
     HEAD_WORDS,
     PLAIN,
@@ -73,6 +75,7 @@ class ConvShape:
     reverse: bool = False
     """Lines run from their end to their start, chunks of channels from the last to the first."""
     scale: Scale = PLAIN
+    forms: Forms = "packed"
 
     @property
     def run(self) -> int:
@@ -358,6 +361,18 @@ class _Conv:
         k, shape = self.k, self.shape
         biases = k.FlashLoad(w, *(f"bias{c}" for c in range(channels)))
         sums = [[k.RegAlloc(f"sum{p}{c}", biases[c]) for c in range(channels)] for p in range(pixels)]
+        if shape.forms == "narrow":
+            start = k.let("start", w)
+            for p, row in enumerate(sums):
+                k.set(w, start)
+                self.runs([row], lambda line, p=p: run(line) + p * apart, apart, w)  # type: ignore[misc]
+        else:
+            self.runs(sums, run, apart, w)
+        self.stores(sums, w, o, kept)
+
+    def runs(self, sums: list[list[Var]], run: Callable[[Value], Expr], apart: int, w: Var) -> None:
+        """Emit the products of all lines."""
+        k, shape = self.k, self.shape
         for line in k.loop(0, shape.kernel[0], name="line"):
             x = k.RegAlloc("x", run(line))
             whole = shape.run // WORD if shape.run >= WORD else 1
@@ -367,12 +382,16 @@ class _Conv:
                     k.set(x, x + WORD)
             if shape.run > WORD and shape.run % WORD:
                 self.word(sums, x, shape.run % WORD - WORD, apart, w)
+
+    def stores(self, sums: list[list[Var]], w: Var, o: Var, kept: Value | None) -> None:
+        """Emit the bytes of all sums."""
+        k, channels = self.k, len(sums[0])
         multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(channels)))
         (shifts,) = k.FlashLoad(w, "shifts")
         step = self.step()
         for c in range(channels):
             shift = k.let(f"shift{c}", shift_of(shifts, c, SHIFT_BITS))
-            for p in range(pixels):
+            for p in range(len(sums)):
                 if kept is None or p == 0:
                     k.RAMStore(o, p * step + c, self.scaler.byte(sums[p][c], multipliers[c], shift))
                     continue
@@ -381,9 +400,4 @@ class _Conv:
 
     def word(self, sums: list[list[Var]], x: Var, offset: int, apart: int, w: Var) -> None:
         """Emit four products for every sum."""
-        k = self.k
-        words = k.FlashLoad(w, *(f"w{c}" for c in range(len(sums[0]))), type=Type.WORD)
-        weights = [k.widen(word, word.name) for word in words]
-        for p, row in enumerate(sums):
-            loaded = k.RAMLoad(x, offset + p * apart, name=f"x{p}")
-            k.Dot(row, k.widen(loaded, f"x{p}"), weights)
+        four_taps(self.k, self.shape.forms, sums, x, [offset + p * apart for p in range(len(sums))], w)

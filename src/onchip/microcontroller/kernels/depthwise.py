@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Depthwise
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.builder import Value
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Const, Expr, Type, Var, as_expr
+from onchip.microcontroller.kernels.products import by_bytes, four_channels, paired
 from onchip.microcontroller.kernels.scale import (
     HEAD_WORDS,
     PLAIN,
@@ -62,6 +64,7 @@ class DepthwiseShape:
     reverse: bool = False
     """Lines run from their end to their start, chunks of channels from the last to the first."""
     scale: Scale = PLAIN
+    forms: Forms = "packed"
 
     @property
     def taps(self) -> int:
@@ -119,7 +122,8 @@ class _Depthwise:
     def build(self) -> Function:
         k, shape = self.k, self.shape
         self.scaler = Scaler(k, shape.scale, self.weights)
-        self.offsets = k.Broadcast(self.scaler.input_offset, "offsets")
+        offset = self.scaler.input_offset
+        self.offsets: Expr = offset if by_bytes(shape.forms) else k.Broadcast(offset, "offsets")
         every = k.let("every_line", self.first.equals(0) & self.last.equals(shape.kernel[0]))
         bounds = (self.x1 - 1, self.x0 - 1, -1) if shape.reverse else (self.x0, self.x1, 1)
         for x in k.loop(*bounds, name="x"):
@@ -173,10 +177,17 @@ class _Depthwise:
         apart = self.step * shape.dilation
         for line in k.loop(0, lines, name="line", unroll=lines if lines * taps <= 12 else 0):
             x = k.RegAlloc("x", k.line(self.lines, line) + at)
+            if by_bytes(shape.forms):
+                for tap in range(taps):
+                    four_channels(k, shape.forms, sums, x, w, tap, self.offsets)
+                    if tap + 1 < taps:
+                        k.set(x, x + apart)
+                k.set(w, w + taps)
+                continue
             for tap in range(0, taps, 2):
                 names = [f"w{t}" for t in range(tap, min(tap + 2, taps))]
                 for t, word in enumerate(k.FlashLoad(w, *names, type=Type.WORD)):
-                    self.tap(sums, k.RAMLoad(x), word)
+                    paired(k, sums, k.RAMLoad(x), word, self.offsets)
                     if tap + t + 1 < taps:
                         k.set(x, x + apart)
 
@@ -191,22 +202,13 @@ class _Depthwise:
             for line in k.loop(self.first, self.last, name="line"):
                 x = k.RegAlloc("x", k.line(self.lines, line) + (at + begin * (shape.dilation * self.step)))
                 for _ in k.loop(begin, end, name="tap"):
-                    (word,) = k.FlashLoad(inner, "weights4", type=Type.WORD)
-                    self.tap(sums, k.RAMLoad(x), word)
+                    four_channels(k, shape.forms, sums, x, inner, 0, self.offsets)
+                    k.set(inner, inner + 1)
                     k.set(x, x + shape.dilation * self.step)
                 k.set(inner, inner + back)
             k.set(w, w + shape.taps)
 
         return window
-
-    def tap(self, sums: list[Var], word: Var, weights: Var) -> None:
-        """Emit one product for each of four channels."""
-        k = self.k
-        for half, w in enumerate(k.widen(weights, "w")):
-            name = ("widen_even_plus", "widen_odd_plus")[half]
-            pair = k.let(("x_even", "x_odd")[half], call(name, self.offsets, word))
-            k.set(sums[half], call("mla_low", pair, w, sums[half]))
-            k.set(sums[half + 2], call("mla_high", pair, w, sums[half + 2]))
 
     def by_bytes(self, x: Expr, left: Expr, begin: Var, end: Var, words: Expr) -> None:
         """Emit the outputs beyond whole words, byte by byte; each chunk is read before it is written."""
@@ -230,6 +232,12 @@ class _Depthwise:
             for tap in k.loop(begin, end, name="tap"):
                 at = k.let("pixel", (left + tap * shape.dilation) * self.step)
                 row = k.let("row", k.line(self.lines, line) + at)
+                if by_bytes(shape.forms):
+                    for c, source in enumerate(sources):
+                        byte = k.RAMLoad(row, source, Kind.BYTE, name="byte")
+                        k.set(sums[c], call("mla", byte + self.offsets, k.constant_byte(v, c), sums[c]))
+                    k.set(v, v + 1)
+                    continue
                 (word,) = k.FlashLoad(v, "weights4", type=Type.WORD)
                 pairs = k.widen(word, "w")
                 for c, source in enumerate(sources):

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
-from onchip.microcontroller.kernel_language.ir import Expr, Type, Var
+from onchip.microcontroller.kernel_language.ir import Expr, Var
 from onchip.microcontroller.kernels.conv import CHUNK, CONV_HEAD, WORD, conv_words
 from onchip.microcontroller.kernels.conv import SHIFT_BITS as CONV_SHIFT_BITS
 from onchip.microcontroller.kernels.depthwise import CHUNK as LANES
 from onchip.microcontroller.kernels.depthwise import DEPTHWISE_HEAD, SHIFT_BITS, depthwise_words
+from onchip.microcontroller.kernels.products import by_bytes, four_channels, four_taps
 from onchip.microcontroller.kernels.scale import Form, scaled_of, shift_of
 from onchip.microcontroller.kernels.windows import conv_shape, depthwise_shape
 
@@ -44,13 +46,17 @@ class LibraryUse:
     channels: int
 
 
-def library_functions() -> tuple[Function, ...]:
+def library_functions(forms: Forms = "packed") -> tuple[Function, ...]:
     """Return the library: every function that `library_for` names."""
-    return _conv(), _depthwise()
+    return _conv(forms), _depthwise(forms)
 
 
 def library_for(
-    layer: Conv | Depthwise | FullyConnected, *, reverse: bool = False, columns: bool = False
+    layer: Conv | Depthwise | FullyConnected,
+    *,
+    reverse: bool = False,
+    columns: bool = False,
+    forms: Forms = "packed",
 ) -> LibraryUse:
     """Return the library's kernel for a layer; with `columns` its lines are columns of the map.
 
@@ -61,9 +67,9 @@ def library_for(
         deep = depthwise_shape(layer, columns=columns)
         window = (*deep.kernel, layer.bias.size, deep.multiplier, deep.stride, deep.dilation, deep.before)
         words = depthwise_words(layer, columns=columns, any_shift=True)
-        by_bytes = deep.multiplier > 1 or deep.rest
+        in_bytes = deep.multiplier > 1 or deep.rest
         constants = (*window, long, int(reverse), *words)
-        return LibraryUse(_depthwise(), constants, LANES if by_bytes else 0, 1, LANES)
+        return LibraryUse(_depthwise(forms), constants, LANES if in_bytes else 0, 1, LANES)
     conv = conv_shape(layer, columns=columns, pixels=PIXELS)
     head = (
         *(*conv.kernel, conv.channels, layer.bias.size // conv.groups, conv.groups, conv.stride),
@@ -71,7 +77,7 @@ def library_for(
     )
     chunk = 1 if conv.groups > 1 and conv.odd else CHUNK
     words = conv_words(layer, columns=columns, any_shift=True)
-    return LibraryUse(_conv(), (*head, *words), conv.patch_bytes, PIXELS, chunk)
+    return LibraryUse(_conv(forms), (*head, *words), conv.patch_bytes, PIXELS, chunk)
 
 
 def library_workspace(layer: Conv | Depthwise | FullyConnected) -> int:
@@ -111,12 +117,13 @@ class _Window:
         k.RAMStore(o, offset, k.least(k.most(y, self.head["low"]), self.head["high"]))
 
 
-def _conv() -> Function:
-    return _AnyConv().build()
+def _conv(forms: Forms = "packed") -> Function:
+    return _AnyConv(forms).build()
 
 
 class _AnyConv(_Window):
-    def __init__(self) -> None:
+    def __init__(self, forms: Forms) -> None:
+        self.forms = forms
         super().__init__(
             "any_conv",
             "Convolution of any shape: pixels [x0, x1) of a line, two and two channels.",
@@ -212,10 +219,7 @@ class _AnyConv(_Window):
             for word in k.loop(0, of["words_of_run"], name="word"):
                 with k.when(word.equals(of["words_of_run"] - 1)):
                     k.set(x, x - back)
-                loaded = k.FlashLoad(w, *(f"w{c}" for c in range(channels)), type=Type.WORD)
-                weights = [k.widen(v, v.name) for v in loaded]
-                for p, row in enumerate(sums):
-                    k.Dot(row, k.widen(k.RAMLoad(x, apart * p, name=f"x{p}"), f"x{p}"), weights)
+                four_taps(k, self.forms, sums, x, [apart * p for p in range(pixels)], w)
                 k.set(x, x + WORD)
         step = of["outputs"] * of["groups"]
         multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(channels)))
@@ -226,12 +230,13 @@ class _AnyConv(_Window):
                 self.store(o, step * p + c, row[c], multipliers[c], shift)
 
 
-def _depthwise() -> Function:
-    return _AnyDepthwise().build()
+def _depthwise(forms: Forms = "packed") -> Function:
+    return _AnyDepthwise(forms).build()
 
 
 class _AnyDepthwise(_Window):
-    def __init__(self) -> None:
+    def __init__(self, forms: Forms) -> None:
+        self.forms = forms
         super().__init__(
             "any_depthwise",
             "Depthwise convolution of any shape: pixels [x0, x1) of a line, four channels at a time.",
@@ -241,7 +246,8 @@ class _AnyDepthwise(_Window):
 
     def build(self) -> Function:
         k, of = self.k, self.of
-        offsets = k.Broadcast(self.head["input_offset"], "offsets")
+        offset = self.head["input_offset"]
+        offsets: Expr = offset if by_bytes(self.forms) else k.Broadcast(offset, "offsets")
         inputs = k.let("inputs", of["outputs"] // of["multiplier_of"])
         whole = k.let("whole", (of["outputs"] // LANES) * of["multiplier_of"].equals(1))
         count = k.let("chunks_of_pixel", (of["outputs"] + (LANES - 1)) // LANES)
@@ -274,11 +280,8 @@ class _AnyDepthwise(_Window):
             v = k.RegAlloc("v", w + (line * of["taps"] + begin))
             source = k.RegAlloc("source", k.line(self.lines, line) + at)
             for _ in k.loop(begin, end, name="tap"):
-                (word,) = k.FlashLoad(v, "weights4", type=Type.WORD)
-                x4 = k.widen(k.RAMLoad(source, name="x4"), "x4", plus=offsets)
-                for half, pair in enumerate(k.widen(word, "w4")):
-                    k.set(sums[half], call("mla_low", x4[half], pair, sums[half]))
-                    k.set(sums[half + 2], call("mla_high", x4[half], pair, sums[half + 2]))
+                four_channels(k, self.forms, sums, source, v, 0, offsets)
+                k.set(v, v + 1)
                 k.set(source, source + of["dilation"] * inputs)
         k.set(w, w + of["lines_of"] * of["taps"])
         o = k.let("o", self.out + (x * of["outputs"] + chunk * LANES))

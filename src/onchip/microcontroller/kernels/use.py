@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from onchip.base.errors import ModelError
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import (
     Add,
     AveragePool,
@@ -95,30 +96,31 @@ def kernel_for(
     out_step: int = 0,
     pixels: int = 0,
     shared: bool = False,
+    forms: Forms = "packed",
 ) -> KernelUse:
     """Return the kernel of a layer; raises `ModelError` if there is none.
 
     A `shared` kernel is the library's, if the layer is one of `SHAREABLE`: the same for layers of any shape.
     With `columns` its lines are columns of the map. `in_step` and `out_step` are bytes from a pixel of a line
-    to the next, 0 where pixels are contiguous; `pixels` of a step are chosen where 0 is given.
+    to the next, 0 where pixels are contiguous; `pixels` of a step are chosen where 0 is given. `forms` are
+    the core's; the walk, the workspace and the constants are the same in all of them.
     """
     steps = {"in_step": in_step, "out_step": out_step}
     turned: dict[str, Any] = {"reverse": reverse, "columns": columns, **steps}
     straight: dict[str, Any] = {"reverse": reverse, **steps}
     if shared and isinstance(layer, SHAREABLE) and not in_step and not out_step:
-        use = library_for(layer, reverse=reverse, columns=columns)
+        use = library_for(layer, reverse=reverse, columns=columns, forms=forms)
         most = min(use.pixels, pixels or use.pixels)  # a call for one pixel makes one
         return KernelUse(use.function, _signed(use.words), use.workspace, most, use.channels)
     match layer:
         case Conv() | FullyConnected():
-            shape = conv_shape(layer, pixels=pixels, **turned)
+            shape = conv_shape(layer, pixels=pixels, forms=forms, **turned)
             words = conv_words(layer, columns=columns)
             return _use("conv", conv, shape, words, shape.patch_bytes, shape.pixels, _conv_chunk(shape))
         case Depthwise():
             words = depthwise_words(layer, columns=columns)
-            return _use(
-                "depthwise", depthwise, depthwise_shape(layer, **turned), words, 0, 1, DEPTHWISE_CHUNK
-            )
+            deep = depthwise_shape(layer, forms=forms, **turned)
+            return _use("depthwise", depthwise, deep, words, 0, 1, DEPTHWISE_CHUNK)
         case AveragePool() | MaxPool() | Mean():
             return _use("pool", pool, pool_shape(layer, **turned), pool_words(layer), workspace_bytes(layer))
         case Add() | Mul() | Logistic() | HardSwish() | Quantize() | PReLU():

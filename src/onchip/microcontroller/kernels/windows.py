@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
 from onchip.microcontroller.kernels.conv import CHUNK, ConvShape
 from onchip.microcontroller.kernels.depthwise import CHUNK as DEPTHWISE_CHUNK
@@ -38,6 +39,7 @@ def conv_shape(
     in_step: int = 0,
     out_step: int = 0,
     pixels: int = 0,
+    forms: Forms = "packed",
 ) -> ConvShape:
     """Return the shape of a convolution's or fully connected layer's kernel; `pixels` 0 chooses."""
     along = 0 if columns else 1
@@ -52,6 +54,7 @@ def conv_shape(
             pixels=pixels or pixels_of(length, False),
             reverse=reverse,
             scale=scaled_of(layer).scale,
+            forms=forms,
         )
     shape = ConvShape(
         channels=layer.input_shapes[0][3],
@@ -68,12 +71,19 @@ def conv_shape(
         pixels=pixels or 1,
         reverse=reverse,
         scale=scaled_of(layer).scale,
+        forms=forms,
     )
     return shape if pixels else replace(shape, pixels=pixels_of(length, shape.gathers))
 
 
 def depthwise_shape(
-    layer: Depthwise, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
+    layer: Depthwise,
+    *,
+    reverse: bool = False,
+    columns: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    forms: Forms = "packed",
 ) -> DepthwiseShape:
     """Return the shape of the kernel that a depthwise convolution needs."""
     along = 0 if columns else 1
@@ -89,4 +99,5 @@ def depthwise_shape(
         out_step=out_step,
         reverse=reverse,
         scale=scaled_of(layer).scale,
+        forms=forms,
     )

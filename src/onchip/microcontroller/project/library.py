@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from onchip.base.errors import ModelError, PlanFormatError
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import AveragePool, Int8, Layer, MaxPool, Mean
 from onchip.microcontroller.kernel_language import Function
 from onchip.microcontroller.kernels import KernelUse, PoolSums, kernel_for, pool_sums_for
@@ -36,11 +37,12 @@ class Call:
 class Library:
     """Collects kernels and constants under names that begin with `prefix`.
 
-    The kernels for all shapes make the layers named in `shared`.
+    The kernels for all shapes make the layers named in `shared`; products have the core's `forms`.
     """
 
     prefix: str
     shared: Collection[str] = ()
+    forms: Forms = "packed"
     users: dict[str, set[str]] = field(default_factory=dict)
     """The layers that each function makes, by its name in C."""
     functions: dict[str, Function] = field(default_factory=dict)
@@ -60,10 +62,11 @@ class Library:
         number, layer, workspace = op.number, op.layer, op.workspace
         reverse = op.in_place and op.reverse
         shared = layer.name in self.shared
-        use: KernelUse = kernel_for(layer, reverse=reverse, columns=columns, pixels=pixels, shared=shared)
+        turned = {"reverse": reverse, "columns": columns}
+        use: KernelUse = kernel_for(layer, **turned, pixels=pixels, shared=shared, forms=self.forms)
         while use.workspace > workspace and columns and pixels > 1 and not shared:
             pixels -= 1
-            use = kernel_for(layer, reverse=reverse, columns=columns, pixels=pixels)
+            use = kernel_for(layer, **turned, pixels=pixels, forms=self.forms)
         if use.workspace > workspace:
             raise ModelError(
                 f"needs {use.workspace} bytes of workspace, the plan gives it {workspace}", item=layer.name

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from onchip.base.errors import PlanFormatError
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Int8Model
 from onchip.microcontroller.kernel_language import c_prelude, c_prototype, c_source
 from onchip.microcontroller.kernel_language.names import c_comment, c_name
@@ -41,12 +42,18 @@ class Sources:
 
 
 def sources_of(
-    plan: Plan, model: Int8Model, shared: Collection[str] = (), *, reader: bool = False
+    plan: Plan,
+    model: Int8Model,
+    shared: Collection[str] = (),
+    *,
+    reader: bool = False,
+    forms: Forms = "packed",
 ) -> Sources:
     """Return the network as C: `model.c` and `model.h`, constants, kernels; `shared` as in `network_of`.
 
     The input comes from a user's `reader` where `reader` is set or the plan fetches it in pieces; in a plan
-    that holds it whole, the reader first copies all of it. Raises `PlanFormatError` or `ModelError` for a
+    that holds it whole, the reader first copies all of it. Kernels make products in the `forms` of the core.
+    Raises `PlanFormatError` or `ModelError` for a
     plan or model that cannot be written.
     """
     if plan.chip.memories:
@@ -54,7 +61,7 @@ def sources_of(
     firmware = firmware_of(plan, model)
     streamed = reader or firmware.input_address is None
     name = _name(model.name)
-    library = Library(name, shared)
+    library = Library(name, shared, forms)
     units = []
     for i, unit in enumerate(firmware.units):
         units.append((f"step{i}", unit_source(unit, f"step{i}", library)))

@@ -91,7 +91,7 @@ class Maker:
     ) -> Microcontroller:
         """Build a plan as C; `whole` as in `Microcontroller`."""
         plan = Plan.of(program)
-        sources = sources_of(plan, self.model, shared, reader=self.options.input != "held")
+        sources = self._written(plan, shared)
         self.say("building and running" if self.runs else "building")
         made = (self.builder or built)(
             self.model, self.board, plan, sources, runs=self.runs, seed=self.seed, seconds=self.seconds
@@ -107,7 +107,11 @@ class Maker:
     def sources(self, shared: Collection[str]) -> Sources:
         """Return the C alone."""
         found = planned_for(network_of(self.model, shared), self.board.ram_bytes, self.options)
-        return sources_of(found.plan, self.model, shared, reader=self.options.input != "held")
+        return self._written(found.plan, shared)
+
+    def _written(self, plan: Plan | PlanProgram, shared: Collection[str]) -> Sources:
+        reader = self.options.input != "held"
+        return sources_of(plan, self.model, shared, reader=reader, forms=self.board.core_type.forms)
 
 
 def can_build(board: Board) -> bool:
