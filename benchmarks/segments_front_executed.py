@@ -3,7 +3,7 @@
     python benchmarks/segments_front_executed.py made:mcunet_vww --input again held --points 6
 
 For each input mode the front is searched (kernels' workspaces counted), `--points` of its plans are taken,
-evenly from the least work to the least RAM, written as C, linked with 16 bytes more stack than was used, and
+evenly from the least work to the least RAM, written as C, linked with 40 bytes more stack than was used, and
 run on the emulated Cortex-M4 with everything behind the linked RAM closed. Exit code 1 if a byte differs, or
 the linked RAM is not the plan's extent, the few other statics and the stack.
 """

@@ -177,7 +177,7 @@ def test_a_project_and_a_plan_are_written_and_the_plan_serves_again(
 ) -> None:
     out, plan = tmp_path / "project", tmp_path / "ad01.json"
     assert onchip(monkeypatch, "mcu", "made:ad01", "-o", str(out), "-p", str(plan)) == 0
-    assert {"model.c", "model.h", "weights.c", "kernels.c", "main.c", "Makefile", "README.md"} <= {
+    assert {"model.c", "model.h", "weights.c", "kernels.c", "Makefile", "README.md", "LICENSE"} <= {
         path.name for path in out.iterdir()
     }
     again = tmp_path / "again"

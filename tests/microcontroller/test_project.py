@@ -203,14 +203,20 @@ def test_a_project_replaces_its_like_and_nothing_else(tmp_path: Path) -> None:
     write_project(files, folder)
     (folder / "libad01.a").write_text("built")
     (folder / "model.o").write_text("built")
-    write_project({**files, "main.c": "x"}, folder)
-    assert {path.name: path.read_text() for path in folder.iterdir()} == {**files, "main.c": "x"}
+    write_project({**files, "Makefile": "x"}, folder)
+    assert contents(folder) == {**files, "Makefile": "x"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(UsageError, match="has not written"):
         write_project(files, tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The text of every file, by its path in the folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
 
 
 @pytest.mark.thorough
@@ -221,7 +227,7 @@ def test_a_project_to_which_the_user_added_files_is_left_alone(tmp_path: Path) -
     )
     folder = tmp_path / "out"
     write_project(files, folder)
-    assert set(files) == {path.name for path in folder.iterdir()}
+    assert contents(folder) == files
     for mine in ("application.c", "drivers/uart.c", ".git/config"):
         added = folder / mine
         added.parent.mkdir(exist_ok=True)

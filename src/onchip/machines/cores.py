@@ -102,7 +102,7 @@ CORES: dict[Core, CoreType] = {
     "cortex-m55": CoreType(
         "Cortex-M55",
         "arm",
-        _arm("cortex-m55"),
+        _arm("cortex-m55", "-mfloat-abi=hard"),
         "vector",
         Machine(
             "mps3-an547", Memory(0x0100_0000, 2 * _MIB), Memory(0x2100_0000, 4 * _MIB), Memory(0, 512 << 10)

@@ -24,8 +24,9 @@ from onchip.microcontroller.project import Sources
 
 __all__ = ["STACK_MARGIN", "Verified", "inputs_of", "link", "reckoned_seconds", "verify"]
 
-STACK_MARGIN = 16
-"""Bytes of stack beyond the most that were used, in a program that is linked tightly."""
+STACK_MARGIN = 40
+"""Bytes of stack beyond the most that were used, in a program that is linked tightly: what an interrupt puts
+there on a Cortex-M, eight words and one of alignment. An interrupt's own function needs its own besides."""
 
 INSTRUCTIONS_A_SECOND = 1_000_000
 """A low estimate of the instructions that an emulator executes and counts in a second."""

@@ -76,13 +76,19 @@ class _Driver(Columns):
         strips = len(self.unit.origins)
         with self.out.block(f"static void {self.name}(void)"):
             if strips == 1:
-                self.out.say(f"struct {self.name} at = {{0}};")
+                self.begun()
                 self.out.say(f"{self.name}_stage{last}(&at, {height});")
                 return
             with self.out.block(f"for (int32_t strip = 0; strip < {strips}; ++strip)"):
-                edges = f"{self.name}_edges[strip]" if self.edges else ""
-                self.out.say(f"struct {self.name} at = {{{f'.edges = {edges}' if edges else '0'}}};")
+                self.begun()
+                if self.edges:
+                    self.out.say(f"at.edges = {self.name}_edges[strip];")
                 self.out.say(f"{self.name}_stage{last}(&at, {height});")
+
+    def begun(self) -> None:
+        """Write the state of a group before its first row; C and C++ agree on no shorter way."""
+        self.out.say(f"struct {self.name} at;")
+        self.out.say("memset(&at, 0, sizeof at);")
 
     # -- stages
 

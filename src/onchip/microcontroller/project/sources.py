@@ -111,7 +111,7 @@ def _head(model: Int8Model) -> str:
 def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
     read, made = (firmware.model.tensors[t] for t in (firmware.input, firmware.output))
     big = name.upper()
-    rows = [f"#ifndef {big}_H", f"#define {big}_H", "", "#include <stdint.h>", ""]
+    rows = [f"#ifndef {big}_H", f"#define {big}_H", "", "#include <stdint.h>", "", *_EXTERN_C, ""]
     for what, tensor in (("INPUT", read), ("OUTPUT", made)):
         _, height, width, channels = tensor.shape
         rows += [
@@ -152,6 +152,14 @@ def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
         f"/* Where the output's bytes lie after {name}_invoke. */",
         f"const int8_t *{name}_output(void);",
         "",
+        f"#ifdef {big}_ARENA_GIVEN",
+        f"/* Says where {big}_ARENA_BYTES bytes are, aligned to 4: before any other call. */",
+        f"void {name}_use(void *memory);",
+        "#endif",
+        "",
+        _CONVERT.format(name=name, big=big),
+        *_END_EXTERN_C,
+        "",
         "#endif",
     ]
     return head + "\n".join(rows) + "\n"
@@ -170,11 +178,38 @@ _HELPERS = """\
 #define MARK(number) (void)0
 #endif
 
-static int8_t arena[{bytes}] __attribute__((aligned(4)));
+#ifdef {big}_ARENA_GIVEN
+static int8_t *arena;
+#else
+#ifndef {big}_ARENA_ATTRIBUTE
+#define {big}_ARENA_ATTRIBUTE
+#endif
+static int8_t arena[{bytes}] __attribute__((aligned(4))) {big}_ARENA_ATTRIBUTE;
+#endif
 
 /* The lines of a map that the kernel under way reads. */
 static const int8_t *lines[{lines}];
 
+"""
+
+_EXTERN_C = ("#ifdef __cplusplus", 'extern "C" {', "#endif")
+_END_EXTERN_C = ("#ifdef __cplusplus", "}", "#endif")
+
+_CONVERT = """\
+/* A real number as a byte of the input, to the nearest. */
+static inline int8_t {name}_quantised(float real)
+{{
+    const float at = real / {big}_INPUT_SCALE + (float){big}_INPUT_ZERO_POINT;
+    if (!(at > -128.0f))
+        return -128;
+    return at >= 127.0f ? 127 : (int8_t)(at + (at < 0.0f ? -0.5f : 0.5f));
+}}
+
+/* The real number of a byte of the output. */
+static inline float {name}_real(int8_t byte)
+{{
+    return {big}_OUTPUT_SCALE * (float)(byte - {big}_OUTPUT_ZERO_POINT);
+}}
 """
 
 _WINDOW = """\
@@ -240,7 +275,7 @@ def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, 
         '#include "model.h"\n\n#include <string.h>\n\n#include "kernels.h"\n#include "onchip_dsp.h"\n',
     ]
     parts.append('#include "weights.h"\n\n')
-    parts.append(_HELPERS.format(marks=marks, bytes=firmware.arena_bytes, lines=most))
+    parts.append(_HELPERS.format(marks=marks, big=name.upper(), bytes=firmware.arena_bytes, lines=most))
     if "window(" in body or "clipped(" in body:
         parts.append(_CLIPPED)
     if "window(" in body:
@@ -251,6 +286,11 @@ def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, 
         parts.append(_FETCH.format(name=name))
     parts.append(body)
     text = Text()
+    text.say(f"#ifdef {name.upper()}_ARENA_GIVEN")
+    with text.block(f"void {name}_use(void *memory)"):
+        text.say("arena = (int8_t *)memory;")
+    text.say("#endif")
+    text.say("")
     if streamed:
         with text.block(f"int {name}_invoke({name}_reader read, void *context)"):
             text.say("reader = read;")
@@ -277,7 +317,8 @@ def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, 
 def _kernels_header(head: str, library: Library) -> str:
     prototypes = "\n\n".join(f"{c_prototype(f)};" for f in library.functions.values())
     guard = f"{library.prefix.upper()}_KERNELS_H"
-    return f"{head}#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{prototypes}\n\n#endif\n"
+    inside = "\n".join([*_EXTERN_C, "", prototypes, "", *_END_EXTERN_C])
+    return f"{head}#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{inside}\n\n#endif\n"
 
 
 def _kernels(head: str, library: Library) -> str:
@@ -290,23 +331,27 @@ def _weights_header(head: str, library: Library) -> str:
     rows = [f"extern const int32_t {name}[{len(words)}];" for name, (words, _) in library.constants.items()]
     rows += [f"extern const int8_t {name}[{map.size}];" for name, (map, _) in library.maps.items()]
     return "\n".join(
-        [f"{head}#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", "", *rows, "", "#endif", ""]
+        [
+            *(f"{head}#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", ""),
+            *(*_EXTERN_C, "", *rows, "", *_END_EXTERN_C, "", "#endif", ""),
+        ]
     )
 
 
 def _weights(head: str, library: Library) -> str:
-    parts = [f'{head}#include "weights.h"\n']
+    attribute = f"{library.prefix.upper()}_WEIGHTS_ATTRIBUTE"
+    parts = [f'{head}#include "weights.h"\n\n#ifndef {attribute}\n#define {attribute}\n#endif\n']
     for name, (words, layer) in library.constants.items():
         parts.append(
             f"\n/* {c_comment(layer)} */\n"
-            f"const int32_t {name}[{len(words)}] __attribute__((aligned(8))) = {{\n"
+            f"const int32_t {name}[{len(words)}] __attribute__((aligned(8))) {attribute} = {{\n"
         )
         for i in range(0, len(words), 8):
             row = ", ".join("INT32_MIN" if w == -(1 << 31) else str(w) for w in words[i : i + 8])
             parts.append(f"    {row},\n")
         parts.append("};\n")
     for name, (values, layer) in library.maps.items():
-        parts.append(f"\n/* {c_comment(layer)} */\nconst int8_t {name}[{values.size}] = {{\n")
+        parts.append(f"\n/* {c_comment(layer)} */\nconst int8_t {name}[{values.size}] {attribute} = {{\n")
         flat = [str(v) for v in values.ravel().tolist()]
         parts += [f"    {', '.join(flat[i : i + 16])},\n" for i in range(0, len(flat), 16)]
         parts.append("};\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from onchip.base import guard
@@ -13,6 +13,7 @@ from onchip.base.errors import UsageError
 from onchip.machines.board import Board
 from onchip.microcontroller.int8.model import Int8Model
 from onchip.microcontroller.kernel_language.names import c_comment
+from onchip.microcontroller.project.build_files import build_files
 from onchip.microcontroller.project.sources import LICENCE, Sources
 
 __all__ = ["project_files", "replaceable", "write_project"]
@@ -22,15 +23,18 @@ MARKER = "model.h"
 
 _OURS = frozenset(
     {
-        *("Makefile", "README.md", "example", "main.c", "onchip_dsp.h"),
+        *("LICENSE", "Makefile", "README.md", "example", "main.c", "onchip_dsp.h", "examples/host/main.c"),
+        *("library.properties", "library.json"),
         *(f"{unit}.{kind}" for unit in ("model", "kernels", "weights") for kind in "cho"),
     }
 )
-"""The files of a project and of its Makefile, except the library, which has the network's name."""
+"""The files of a project and of its Makefile by their paths, except those that say so or have its name."""
+
+_SAYS = "Written by onchip"
 
 
 def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str, str]:
-    """Return all files of the project by name: sources, an example, a Makefile and a page on its use."""
+    """Return all files of the project by path: sources, examples, builds, a licence and a page on its use."""
     main = _STREAMED if sources.streamed else _HELD
     words = {
         "name": sources.name,
@@ -47,8 +51,8 @@ def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str,
     }
     return {
         **sources.files,
-        "main.c": (_MAIN_HEAD + main).format(**words),
-        "Makefile": _MAKEFILE.format(**words),
+        **build_files(words, board, streamed=sources.streamed),
+        "examples/host/main.c": (_MAIN_HEAD + main).format(**words),
         "README.md": (_README + (_README_STREAMED if sources.streamed else _README_HELD)).format(**words),
     }
 
@@ -63,20 +67,34 @@ def replaceable(folder: Path) -> None:
         raise UsageError("its folder cannot be written", where=str(folder))
     if folder.is_dir() and any(folder.iterdir()):
         try:
-            ours = "Written by onchip" in (folder / MARKER).read_text(errors="replace")[:500]
+            ours = _SAYS in (folder / MARKER).read_text(errors="replace")[:500]
         except OSError:
             ours = False
         if not ours:
             raise UsageError("is a folder with files that onchip has not written", where=str(folder))
-        others = sorted(path.name for path in folder.iterdir() if not _made_by_us(path))
+        others = sorted(path.relative_to(folder).as_posix() for path in _foreign(folder, folder))
         if others:
             reason = f"would be replaced, and has {others[0]!r}, which onchip has not written"
             raise UsageError(reason, where=str(folder))
 
 
-def _made_by_us(path: Path) -> bool:
-    library = path.name.startswith("lib") and path.suffix == ".a"
-    return (path.name in _OURS or library) and path.is_file()
+def _foreign(folder: Path, root: Path) -> Iterator[Path]:
+    """Yield what lies in a project and is not of onchip's making; links and empty folders are not."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink() and any(path.iterdir()):
+            yield from _foreign(path, root)
+        elif not _made_by_us(path, path.relative_to(root).as_posix()):
+            yield path
+
+
+def _made_by_us(path: Path, name: str) -> bool:
+    if not path.is_file() or path.is_symlink():
+        return False
+    library = name.startswith("lib") and name.endswith(".a") and "/" not in name
+    if name in _OURS or library:
+        return True
+    with path.open("rb") as file:
+        return _SAYS.encode() in file.read(500)
 
 
 def write_project(files: Mapping[str, str], folder: Path) -> None:
@@ -91,6 +109,7 @@ def write_project(files: Mapping[str, str], folder: Path) -> None:
     try:
         beside.mkdir()
         for name, text in files.items():
+            (beside / name).parent.mkdir(parents=True, exist_ok=True)
             (beside / name).write_text(text, encoding="utf-8")
         if folder.is_dir():
             folder.rename(old)
@@ -110,8 +129,8 @@ def write_project(files: Mapping[str, str], folder: Path) -> None:
 
 _MAIN_HEAD = """\
 /* {licence}
- * An example: reads inputs of {input} bytes from the standard input, runs the network on each, and writes its
- * {output} bytes to the standard output. */
+ * Written by onchip. An example: reads inputs of {input} bytes from the standard input, runs the network on
+ * each, and writes its {output} bytes to the standard output. */
 #include <stdio.h>
 
 #include "model.h"
@@ -155,33 +174,6 @@ int main(void)
 }}
 """
 
-_MAKEFILE = """\
-# {licence}
-# make: the library for a {core}. make example: the same in plain C for this machine, with main.c.
-CROSS ?= arm-none-eabi-
-CORE ?= {core}
-OPTIMISE ?= -O3
-CHECKED = -std=c11 -Wall -Wextra -Werror -ffunction-sections -fdata-sections
-SOURCES = model.c kernels.c weights.c
-HEADERS = model.h kernels.h weights.h onchip_dsp.h
-OBJECTS = $(SOURCES:.c=.o)
-
-lib{name}.a: $(OBJECTS)
-\t$(CROSS)ar rcs $@ $(OBJECTS)
-\t$(CROSS)size -t $(OBJECTS)
-
-%.o: %.c $(HEADERS)
-\t$(CROSS)gcc -mcpu=$(CORE) -mthumb $(OPTIMISE) $(CHECKED) $(CFLAGS) -c -o $@ $<
-
-example: main.c $(SOURCES) $(HEADERS)
-\t$(CC) $(OPTIMISE) $(CHECKED) $(CFLAGS) -o $@ main.c $(SOURCES)
-
-clean:
-\trm -f *.o *.a example
-
-.PHONY: clean
-"""
-
 _README = """\
 # {name}
 
@@ -189,12 +181,33 @@ C for `{model}` (SHA-256 {sha256}), written by onchip for {board} ({core}).
 
 - `model.h`: the three functions, and shapes, scales and zero points of input and output.
 - `model.c`: when which layer makes which row, and where every byte lies: one array of {arena} bytes for all
-  activations and workspaces. No dynamic memory; one network at a time.
-- `kernels.c`, `onchip_dsp.h`: the layers' kernels, with the DSP instructions of Cortex-M4 and M7, or in plain
-  C on anything else.
+  activations and workspaces. No dynamic memory; one call at a time.
+- `kernels.c`, `onchip_dsp.h`: the layers' kernels, with the instructions of the core where the compiler has
+  them, in plain C on anything else.
 - `weights.c`: {constants} bytes of constants for the flash.
-- `main.c`: an example that runs anywhere. `make` builds the library with `arm-none-eabi-gcc`, `make example`
-  the example with this machine's compiler.
+- `{name}.h`: `model.h` under a name of its own. C and C++ can both include and compile everything here.
+
+Ways to build it; each reads its own file, and the sources are the same:
+
+| build | how |
+|---|---|
+| CMake | `add_subdirectory` of this folder, link `{name}`; alone it makes `examples/host` for this machine |
+| make | `make`: the library with the cross compiler; `make example`: `examples/host` |
+| Arduino | put the folder into `libraries`; `examples/{name}` is a sketch |
+| PlatformIO | put the folder into `lib` |
+| ESP-IDF | put the folder into `components` |
+| Zephyr | add the folder to `ZEPHYR_EXTRA_MODULES`, set `CONFIG_ONCHIP_{big}=y` |
+| CMSIS-Pack | `onchip.{name}.pdsc` |
+
+Definitions for the compiler, none of which is needed:
+
+| definition | for |
+|---|---|
+| `{big}_ARENA_ATTRIBUTE` | the array of activations, e.g. `__attribute__((section(".dtcm")))` |
+| `{big}_WEIGHTS_ATTRIBUTE` | the constants, e.g. a section of external flash |
+| `{big}_ARENA_GIVEN` | no array: `{name}_use(memory)` takes yours, of {big}_ARENA_BYTES bytes, aligned to 4 |
+
+Networks that run one behind the other may be given the same memory: as much as the largest needs.
 
 """
 
