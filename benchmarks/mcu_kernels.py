@@ -166,6 +166,7 @@ def measured(
         sources |= {f"{n}.c": (cmsis / "Source" / room / f"{n}.c").read_text() for n in names}
     # Helium's variants call more helpers; those that a core does not take are not linked.
     helpers = sorted((cmsis / "Source" / "NNSupportFunctions").glob("arm_nn_*s8.c"))
+    helpers += [cmsis / "Source" / "TransposeFunctions" / "arm_transpose_s8.c"]
     sources |= {path.name: path.read_text() for path in helpers if forms == "vector"}
     image = build(sources, board, folder, flags=FLAGS, include=(cmsis / "Include",), stack_bytes=16384)
     ran = emulate(image, {"layers.bin": content}, outputs=("outputs.bin",))
