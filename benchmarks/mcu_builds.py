@@ -1,11 +1,11 @@
-"""The written project in other build systems: built with each, and run on an emulated Cortex-M4 where that is a program.
+"""The written project in other build systems: built with each, programs run on an emulated Cortex-M4.
 
     .venv/bin/python benchmarks/mcu_builds.py [--python PYTHON] [MODEL]
 
-`--python` is an interpreter with `platformio`, `scons`, `idf-component-manager` and `kconfiglib` (PyPI), `arduino-builder` is
-Debian's. PlatformIO and Arduino have boards and cores of ours here, which compile for Cortex-M4 and start in QEMU; ESP-IDF and
-Zephyr are tried with stand-ins for the functions of their CMake. Every program's output bytes are compared with the
-reference's. What is not installed is left out, and said.
+`--python` is an interpreter with `platformio`, `scons`, `idf-component-manager` and `kconfiglib` (PyPI),
+`arduino-builder` is Debian's. PlatformIO and Arduino have boards and cores of ours here, which compile for
+Cortex-M4 and start in QEMU; ESP-IDF and Zephyr are tried with stand-ins for the functions of their CMake.
+Every program's output bytes are compared with the reference's. What is not installed is left out, and said.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def arduino(project: Path, folder: Path, name: str, main: str) -> Path:
     )
     (core / "cores" / "plain" / "main.cpp").write_text(
         '#include "Arduino.h"\nPrinter Serial;\nint tried();\n'
-        '__attribute__((weak)) int tried() { return 0; }\n'
+        "__attribute__((weak)) int tried() { return 0; }\n"
         'extern "C" int main() { if (&tried) return tried(); for (setup();;) loop(); }\n'
     )
     shutil.copytree(project, folder / "libraries" / name)
@@ -205,13 +205,17 @@ def main() -> int:
         ran(cmake, "--build", folder / "cmake", where=folder)
         given = x.tobytes()
         done = subprocess.run([folder / "cmake" / "example"], input=given, capture_output=True, check=True)
-        print(f"CMake: built for this machine, ran, bytes {'equal' if done.stdout == wanted else 'DIFFERENT'}")
+        print(
+            f"CMake: built for this machine, ran, bytes {'equal' if done.stdout == wanted else 'DIFFERENT'}"
+        )
         wrong += done.stdout != wanted
         for system, text in STAND_INS.items():
             own = folder / system
             own.mkdir()
             lines = text.replace("PROJECT", str(folder / "project")).replace("BIG", name.upper())
-            (own / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.13)\nproject(p C)\n{lines}")
+            (own / "CMakeLists.txt").write_text(
+                f"cmake_minimum_required(VERSION 3.13)\nproject(p C)\n{lines}"
+            )
             ran(cmake, "-S", own, "-B", own / "b", where=own)
             ran(cmake, "--build", own / "b", where=own)
             print(f"{system}: its CMake file built, with stand-ins")
@@ -221,7 +225,7 @@ def main() -> int:
             shutil.copytree(folder / "project", folder / "packed")
             ran(programs / "compote", "component", "pack", "--name", name, where=folder / "packed")
             print("ESP-IDF: compote lints the manifest and packs the component")
-            asked = f"import kconfiglib; k = kconfiglib.Kconfig('zephyr/Kconfig'); print(list(k.syms), k.warnings)"
+            asked = "import kconfiglib; k = kconfiglib.Kconfig('zephyr/Kconfig'); print(list(k.syms))"
             assert f"ONCHIP_{name.upper()}" in ran(programs / "python", "-c", asked, where=folder / "project")
             print("Zephyr: kconfiglib reads the Kconfig")
             (folder / "pio").mkdir()

@@ -3,6 +3,8 @@ distance to their input that their contract allows."""
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,7 +22,7 @@ from onchip.microcontroller.kernels.windows import conv_shape, depthwise_shape
 
 FURTHER = st.integers(0, 9)
 """Bytes beyond the closest distance: farther is as safe as near."""
-FORMS: st.SearchStrategy[Forms] = st.sampled_from(("packed", "plain", "narrow"))
+FORMS: st.SearchStrategy[Forms] = st.sampled_from(get_args(Forms))
 
 
 def run_overlapped(
@@ -68,7 +70,9 @@ def test_convolutions_make_the_reference_s_bytes_over_their_input(
     walk = Walk(
         pixels, 1 if layer.output_shape[3] // layer.groups % CHUNK and layer.groups > 1 else CHUNK, reverse
     )
-    got = run_overlapped(layer, conv("c", shape), conv_words(layer), walk, shape.patch_bytes, further)
+    got = run_overlapped(
+        layer, conv("c", shape), conv_words(layer, forms=forms), walk, shape.patch_bytes, further
+    )
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 
@@ -80,7 +84,9 @@ def test_depthwise_convolutions_make_the_reference_s_bytes_over_their_input(
 ) -> None:
     shape = depthwise_shape(layer, reverse=reverse, forms=forms)
     walk = Walk(1, DEPTHWISE_CHUNK, reverse)
-    got = run_overlapped(layer, depthwise("d", shape), depthwise_words(layer), walk, 0, further)
+    got = run_overlapped(
+        layer, depthwise("d", shape), depthwise_words(layer, forms=shape.forms), walk, 0, further
+    )
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 

@@ -25,6 +25,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Expr,
     FlashByte,
     FlashLoad,
+    FlashVector,
     Free,
     Function,
     If,
@@ -106,6 +107,19 @@ class Kernel:
     def constant_byte(self, pointer: Var, index: Value) -> Expr:
         """Return the int8 of flash at an index counted in bytes."""
         return FlashByte(pointer, as_expr(index))
+
+    def part(self, pointer: Expr, offset: Value, count: int, name: str = "x") -> Var:
+        """Load `count` bytes, at most sixteen, as a vector; zeros follow them."""
+        return self._declare(name, Load(Kind.VECTOR, pointer, as_expr(offset), count))
+
+    def flash16(self, pointer: Var, index: Value, name: str) -> Var:
+        """Load sixteen bytes of flash from the word of an index."""
+        return self._declare(name, FlashVector(pointer, as_expr(index), "bytes16", Type.VECTOR))
+
+    def flash4(self, pointer: Var, index: Value, name: str, *, words: bool = False) -> Var:
+        """Load four integers of flash: the bytes of the word at an index, or four `words`."""
+        form = "words4" if words else "bytes4"
+        return self._declare(name, FlashVector(pointer, as_expr(index), form, Type.LANES))
 
     def Dot(self, sums: Sequence[Var], x: Pairs, weights: Sequence[Pairs]) -> None:
         """Add four products to each sum: those of `x` with the weights of the sum's channel."""

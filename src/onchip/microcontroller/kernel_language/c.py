@@ -19,6 +19,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Expr,
     FlashByte,
     FlashLoad,
+    FlashVector,
     Free,
     Function,
     If,
@@ -99,6 +100,9 @@ def _statement(statement: Statement) -> list[str]:
         case Store(Kind.BYTE, pointer, offset, value):
             text, tight = _bound(value)
             return [f"{_element(pointer, offset)} = (int8_t){text if tight == _ATOM else f'({text})'};"]
+        case Store(Kind.LANES, pointer, offset, value):
+            at = pointer if offset == Const(0) else Binary("+", pointer, offset, Type.OUTPUT)
+            return [f"store_lanes({_expr(at)}, {_expr(value)});"]
         case Store(_, pointer, offset, value):
             return [f"store4({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
         case Free(pointer, count):
@@ -123,7 +127,11 @@ def _inner(body: tuple[Statement, ...]) -> list[str]:
 
 
 def _flash_load(targets: tuple[Var, ...], pointer: Var) -> list[str]:
-    lines = []
+    lines: list[str] = []
+    if targets[0].type is Type.LANES:
+        for one in targets:
+            lines += [f"{one.type.value} {one.name};", f"LOAD_BYTES4({one.name}, {pointer.name});"]
+        return lines
     for i in range(0, len(targets) - 1, 2):
         a, b = targets[i], targets[i + 1]
         lines += [f"{a.type.value} {a.name}, {b.name};", f"LOAD2({a.name}, {b.name}, {pointer.name});"]
@@ -173,11 +181,16 @@ def _bound(expr: Expr) -> tuple[str, int]:
             return f"{name}({', '.join(_expr(a) for a in arguments)})", _ATOM
         case Load(Kind.BYTE, pointer, offset):
             return _element(pointer, offset), _ATOM
-        case Load(_, pointer, offset):
+        case Load(kind, pointer, offset, count):
             at = pointer if offset == Const(0) else Binary("+", pointer, offset, pointer.type)
-            return f"load4({_expr(at)})", _ATOM
+            if kind is Kind.VECTOR:
+                return (f"load16({_expr(at)})" if count == 16 else f"load_part({_expr(at)}, {count})"), _ATOM
+            return f"{'load_lanes' if kind is Kind.LANES else 'load4'}({_expr(at)})", _ATOM
         case Line(array, index) | Word(array, index):
             return f"{array.name}[{_expr(index)}]", _ATOM
+        case FlashVector(words, index, form):
+            at = words if index == Const(0) else Binary("+", words, index, Type.FLASH)
+            return f"load_{form}({_expr(at)})", _ATOM
         case FlashByte(words, index):
             return f"((const int8_t *){words.name})[{_expr(index)}]", _ATOM
     raise AssertionError(expr)

@@ -22,6 +22,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Expr,
     FlashByte,
     FlashLoad,
+    FlashVector,
     Free,
     Function,
     If,
@@ -141,13 +142,17 @@ def _statement(statement: Statement, ram: Ram) -> _Code:
             return assign
         case FlashLoad(targets, pointer):
             names, source = [t.name for t in targets], pointer.name
+            lanes = targets[0].type is Type.LANES
 
             def load(frame: _Frame) -> None:
                 flash = frame[source]
                 if flash.at < 0 or flash.at + len(names) > len(flash.words):
                     raise Fault(f"{source} is read past its end")
                 for i, target in enumerate(names):
-                    frame[target] = flash.words[flash.at + i]
+                    word = flash.words[flash.at + i]
+                    frame[target] = (
+                        _packed(list((word & 0xFFFFFFFF).to_bytes(4, "little")), True) if lanes else word
+                    )
                 frame[source] = flash + len(names)
 
             return load
@@ -157,8 +162,9 @@ def _statement(statement: Statement, ram: Ram) -> _Code:
 
             def store(frame: _Frame) -> None:
                 at, plus, word = where(frame), by(frame), what(frame)
+                apart = 32 if kind is Kind.LANES else 8
                 for i in range(size):
-                    ram.store(at, plus + i, word >> (8 * i))
+                    ram.store(at, plus + i, word >> (apart * i))
 
             return store
         case Free(pointer_, count):
@@ -199,6 +205,13 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _packed(found: Sequence[int], lanes: bool) -> int:
+    """Return bytes as the integer of a vector: one behind the other, or each as an integer of 32 bits."""
+    if not lanes:
+        return int.from_bytes(bytes(found), "little")
+    return sum(((b - 256 if b & 0x80 else b) & 0xFFFFFFFF) << (32 * i) for i, b in enumerate(found))
+
+
 def _expr(expr: Expr, ram: Ram) -> _Code:
     match expr:
         case Const(value, _):
@@ -216,8 +229,17 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
         case Call(name, arguments, _):
             act, codes = INTRINSICS[name].compute, [_expr(a, ram) for a in arguments]
             return lambda frame: act(*(code(frame) for code in codes))
-        case Load(kind, pointer, offset):
+        case Load(kind, pointer, offset, count):
             where, by = _expr(pointer, ram), _expr(offset, ram)
+            if kind in (Kind.VECTOR, Kind.LANES):
+                many = count if kind is Kind.VECTOR else 4
+
+                def vector(frame: _Frame) -> int:
+                    at, plus = where(frame), by(frame)
+                    found = [ram.load(at, plus + i) for i in range(many)]
+                    return _packed(found, kind is Kind.LANES)
+
+                return vector
             if kind is Kind.BYTE:
 
                 def byte(frame: _Frame) -> int:
@@ -244,6 +266,18 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
                 return int(flash.words[at])
 
             return constant
+        case FlashVector(pointer, index, form):
+            name_of, nth_word = pointer.name, _expr(index, ram)
+
+            def some(frame: _Frame) -> int:
+                flash, at = frame[name_of], frame[name_of].at + nth_word(frame)
+                count = 1 if form == "bytes4" else 4
+                if not 0 <= at <= len(flash.words) - count:
+                    raise Fault(f"{name_of} is read outside of its words")
+                word = sum((int(flash.words[at + i]) & 0xFFFFFFFF) << (32 * i) for i in range(count))
+                return _packed(list(word.to_bytes(4, "little")), True) if form == "bytes4" else word
+
+            return some
         case FlashByte(pointer, index):
             words, nth = pointer.name, _expr(index, ram)
 

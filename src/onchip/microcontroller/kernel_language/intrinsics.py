@@ -72,6 +72,23 @@ def _narrowed_level(x: int, multiplier: int, shift: int, offset: int) -> int:
     return _clipped(signed((signed((t >> 31) + (t << 1)) >> shift) + offset) >> 1)
 
 
+def _lane(vector: int, i: int) -> int:
+    return signed(vector >> (32 * i))
+
+
+def _lanes(*values: int) -> int:
+    return sum((v & 0xFFFFFFFF) << (32 * i) for i, v in enumerate(values))
+
+
+def _by_lane(compute: Callable[..., int]) -> Callable[..., int]:
+    """Return the function that computes each of four lanes."""
+    return lambda *vectors: _lanes(*(compute(*(_lane(v, i) for v in vectors)) for i in range(4)))
+
+
+def _dot16(a: int, b: int, plus: int) -> int:
+    return signed(plus + sum(_byte(a, i) * _byte(b, i) for i in range(16)))
+
+
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
     """An intrinsic: the types of its arguments and result, its computation, and its description."""
@@ -83,6 +100,7 @@ class Intrinsic:
 
 
 _I, _W, _P = Type.INT, Type.WORD, Type.PAIR
+_V, _L = Type.VECTOR, Type.LANES
 
 INTRINSICS: dict[str, Intrinsic] = {
     "widen_even": Intrinsic((_W,), _P, lambda w: _widened(w, 0), "bytes 0 and 2 (SXTB16)"),
@@ -118,6 +136,18 @@ INTRINSICS: dict[str, Intrinsic] = {
     ),
     "pack_high": Intrinsic(
         (_P, _P), _P, lambda a, b: _pair(_half(a, True), _half(b, True)), "two upper halves (PKHTB)"
+    ),
+    "dot16": Intrinsic((_V, _V, _I), _I, _dot16, "sixteen products, and a sum (VMLADAVA)"),
+    "four": Intrinsic((_I,), _L, lambda v: _lanes(v, v, v, v), "a value in four lanes (VDUP)"),
+    "add4": Intrinsic((_L, _L), _L, _by_lane(lambda a, b: signed(a + b)), "four sums (VADD)"),
+    "mla4": Intrinsic(
+        (_L, _L, _L), _L, _by_lane(lambda a, b, s: signed(a * b + s)), "four products, and sums (VMUL, VADD)"
+    ),
+    "most4": Intrinsic((_L, _L), _L, _by_lane(max), "the greater of each (VMAX)"),
+    "least4": Intrinsic((_L, _L), _L, _by_lane(min), "the lesser of each (VMIN)"),
+    "narrowed4": Intrinsic((_L, _L, _L, _L), _L, _by_lane(_narrowed), "`narrowed` in four lanes (VRMULH)"),
+    "narrowed_level4": Intrinsic(
+        (_L, _L, _L, _L), _L, _by_lane(_narrowed_level), "`narrowed_level` in four lanes (VRMULH)"
     ),
     "broadcast": Intrinsic((_I,), _P, lambda v: _pair(v, v), "a value in both halves (PKHBT)"),
     "high_product": Intrinsic((_I, _I), _I, _high, "a * b / 2**32, rounded (SMMULR)"),

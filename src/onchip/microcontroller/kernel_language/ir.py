@@ -21,6 +21,7 @@ __all__ = [
     "Expr",
     "FlashByte",
     "FlashLoad",
+    "FlashVector",
     "Free",
     "Function",
     "If",
@@ -47,6 +48,10 @@ class Type(Enum):
     """Four int8, the first in the lowest byte."""
     PAIR = "s16x2"
     """Two int16, the first in the lower half."""
+    VECTOR = "s8x16"
+    """Sixteen int8."""
+    LANES = "s32x4"
+    """Four integers."""
     INPUT = "const int8_t *"
     """Bytes of RAM that are read."""
     OUTPUT = "int8_t *"
@@ -66,14 +71,18 @@ class Kind(Enum):
     """Four bytes at any address: WORD."""
     INT = "int"
     """Four bytes at any address: INT."""
+    VECTOR = "vector"
+    """Sixteen bytes at any address, or fewer with zeros behind them: VECTOR."""
+    LANES = "lanes"
+    """Four bytes at any address, each as an integer: LANES."""
 
     @property
     def type(self) -> Type:
-        return Type.WORD if self is Kind.WORD else Type.INT
+        return {Kind.WORD: Type.WORD, Kind.VECTOR: Type.VECTOR, Kind.LANES: Type.LANES}.get(self, Type.INT)
 
     @property
     def size(self) -> int:
-        return 1 if self is Kind.BYTE else 4
+        return {Kind.BYTE: 1, Kind.VECTOR: 16}.get(self, 4)
 
 
 class _Operators:
@@ -174,6 +183,8 @@ class Load(_Operators):
     kind: Kind
     pointer: Expr
     offset: Expr
+    count: int = 16
+    """Of a vector, the bytes that are read; zeros follow them."""
 
     @property
     def type(self) -> Type:
@@ -207,7 +218,17 @@ class FlashByte(_Operators):
     type: Type = Type.INT
 
 
-Expr: TypeAlias = Const | Var | Binary | Call | Load | Line | Word | FlashByte
+@dataclass(frozen=True, slots=True)
+class FlashVector(_Operators):
+    """Bytes of flash from an index, counted in words: sixteen, or four as integers, or four words."""
+
+    pointer: Var
+    index: Expr
+    form: str
+    type: Type
+
+
+Expr: TypeAlias = Const | Var | Binary | Call | Load | Line | Word | FlashByte | FlashVector
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +250,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class FlashLoad:
-    """New locals take the next words of flash; the pointer moves past them."""
+    """New locals take the next words of flash, or their bytes as lanes; the pointer moves past them."""
 
     targets: tuple[Var, ...]
     pointer: Var
@@ -342,9 +363,11 @@ def parts(expr: Expr) -> tuple[Expr, ...]:
             return a, b
         case Call(_, arguments):
             return arguments
-        case Load(_, pointer, offset):
+        case Load(_, pointer, offset, _):
             return pointer, offset
         case Line(pointer, index) | Word(pointer, index) | FlashByte(pointer, index):
+            return pointer, index
+        case FlashVector(pointer, index):
             return pointer, index
     return ()
 

@@ -14,6 +14,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Expr,
     FlashByte,
     FlashLoad,
+    FlashVector,
     Free,
     Function,
     If,
@@ -92,7 +93,9 @@ class _Validator:
             case Store(kind, pointer, offset, value):
                 self.takes("RAMStore", pointer, Type.OUTPUT)
                 self.takes("RAMStore's offset", offset, Type.INT)
-                self.takes("RAMStore's value", value, kind.type if kind is Kind.WORD else Type.INT)
+                self.takes(
+                    "RAMStore's value", value, kind.type if kind in (Kind.WORD, Kind.LANES) else Type.INT
+                )
             case Free(pointer, count):
                 self.takes("RAMFree", pointer, *_RAM)
                 self.takes("RAMFree's count", count, Type.INT)
@@ -144,13 +147,13 @@ class _Validator:
                 if tuple(a.type for a in arguments) != takes:
                     given = ", ".join(a.type.name for a in arguments)
                     raise self.fail(f"{name} takes ({', '.join(t.name for t in takes)}), not ({given})")
-            case Load(_, pointer_, offset):
+            case Load(_, pointer_, offset, _):
                 self.takes("RAMLoad", pointer_, *_RAM)
                 self.takes("RAMLoad's offset", offset, Type.INT)
             case Line(lines, index):
                 self.takes("a line", lines, Type.LINES)
                 self.takes("a line's index", index, Type.INT)
-            case Word(flash, index) | FlashByte(flash, index):
+            case Word(flash, index) | FlashByte(flash, index) | FlashVector(flash, index):
                 self.takes("a constant", flash, Type.FLASH)
                 self.takes("a constant's index", index, Type.INT)
         return value.type

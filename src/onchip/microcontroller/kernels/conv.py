@@ -22,7 +22,7 @@ from onchip.microcontroller.int8.model import Conv, FullyConnected, Int8
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.builder import Value
 from onchip.microcontroller.kernel_language.ir import Const, Expr, Var, as_expr
-from onchip.microcontroller.kernels.products import four_taps
+from onchip.microcontroller.kernels.products import four_taps, run_of_vectors
 from onchip.microcontroller.kernels.scale import (
     HEAD_WORDS,
     PLAIN,
@@ -118,15 +118,16 @@ class ConvShape:
         return CHUNK * (2 + self.kernel[0] * self.words) + 1
 
 
-def run_words(runs: Int8) -> Int8:
+def run_words(runs: Int8, *, padded: bool = False) -> Int8:
     """Return [..., run] weights as [..., words * 4] bytes.
 
-    Words at 0, 4, ... and run - 4 contain each weight once.
+    Words at 0, 4, ... and run - 4 contain each weight once; if `padded`, the weights lie one behind the other
+    with zeros after the last.
     """
     run = runs.shape[-1]
     words = -(-run // WORD)
     packed = np.zeros((*runs.shape[:-1], words * WORD), np.int8)
-    if run % WORD == 0 or run < WORD:
+    if run % WORD == 0 or run < WORD or padded:
         packed[..., :run] = runs
     else:
         whole = run - run % WORD
@@ -135,12 +136,18 @@ def run_words(runs: Int8) -> Int8:
     return packed
 
 
-def conv_words(layer: Conv | FullyConnected, *, columns: bool = False, any_shift: bool = False) -> list[int]:
+def conv_words(
+    layer: Conv | FullyConnected,
+    *,
+    columns: bool = False,
+    any_shift: bool = False,
+    forms: Forms = "packed",
+) -> list[int]:
     """Return the layer's constants in the order in which the kernel reads them: head, then every chunk.
 
     A chunk is its biases (the input's zero point folded in), for every line and word of a run one word of
-    weights a channel, then multiplier and shift of each channel. With `columns` the kernel's lines are
-    columns of the map.
+    weights a channel, then multiplier and shift of each channel. For vectors, it is for every line the run
+    of one channel behind that of the other. With `columns` the kernel's lines are columns of the map.
     """
     ready = scaled_of(layer, any_shift=any_shift)
     weights = (
@@ -151,16 +158,19 @@ def conv_words(layer: Conv | FullyConnected, *, columns: bool = False, any_shift
     outputs, lines = weights.shape[:2]
     groups = layer.groups if isinstance(layer, Conv) else 1
     bias = wrapped(ready.bias + layer.input_offset * weights.astype(np.int64).sum(axis=(1, 2, 3)))
-    packed = run_words(weights.reshape(outputs, lines, -1)).reshape(outputs, lines, -1, WORD)
-    words = packed.view("<i4")[..., 0].reshape(outputs, -1)
+    vectors = forms == "vector"
+    packed = run_words(weights.reshape(outputs, lines, -1), padded=vectors).reshape(outputs, lines, -1, WORD)
+    words = packed.view("<i4")[..., 0]
+    if not vectors:
+        words = words.reshape(outputs, -1, 1)
     found = [*ready.head, outputs]
     each = outputs // groups
     for group in range(0, outputs, each):
         for first in range(group, group + each, CHUNK):
             chunk = slice(first, min(first + CHUNK, group + each))
-            found += bias[chunk].tolist() + words[chunk].T.ravel().tolist()
+            found += bias[chunk].tolist() + words[chunk].swapaxes(0, 1).ravel().tolist()
             found += factor_words(ready.multipliers[chunk], ready.shifts[chunk], SHIFT_BITS)
-    return found
+    return [*found, 0] if vectors else found  # a vector's load of the last weights may end behind them
 
 
 def conv(name: str, shape: ConvShape) -> Function:
@@ -373,6 +383,11 @@ class _Conv:
     def runs(self, sums: list[list[Var]], run: Callable[[Value], Expr], apart: int, w: Var) -> None:
         """Emit the products of all lines."""
         k, shape = self.k, self.shape
+        if shape.forms == "vector":
+            offsets = [p * apart for p in range(len(sums))]
+            for line in k.loop(0, shape.kernel[0], name="line"):
+                run_of_vectors(k, sums, k.RegAlloc("x", run(line)), offsets, w, shape.run, shape.words)
+            return
         for line in k.loop(0, shape.kernel[0], name="line"):
             x = k.RegAlloc("x", run(line))
             whole = shape.run // WORD if shape.run >= WORD else 1

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onchip.machines.cores import Forms
+from onchip.microcontroller.int8.arithmetic import wrapped
 from onchip.microcontroller.int8.model import Depthwise
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.builder import Value
@@ -73,13 +74,16 @@ class DepthwiseShape:
     @property
     def chunk_words(self) -> int:
         """The words of constants of a whole chunk: biases, weights, factors."""
-        return 2 * CHUNK + 1 + self.taps
+        return 2 * CHUNK + 1 + self.taps + (CHUNK if self.forms == "vector" else 0)
 
 
-def depthwise_words(layer: Depthwise, *, columns: bool = False, any_shift: bool = False) -> list[int]:
+def depthwise_words(
+    layer: Depthwise, *, columns: bool = False, any_shift: bool = False, forms: Forms = "packed"
+) -> list[int]:
     """Return the layer's constants in the order in which the kernel reads them: head, then every chunk.
 
     A chunk is its biases, one word of weights a tap, the channels' multipliers, and their shifts in one word.
+    For vectors four biases of whole windows come last, the input's zero point folded in.
     """
     ready = scaled_of(layer, any_shift=any_shift)
     weights = ready.weights.transpose(2, 1, 0) if columns else ready.weights.transpose(1, 2, 0)
@@ -92,6 +96,9 @@ def depthwise_words(layer: Depthwise, *, columns: bool = False, any_shift: bool 
         words[:, : chunk.stop - first] = taps[:, chunk]
         found += ready.bias[chunk].tolist() + words.view("<i4")[:, 0].tolist()
         found += factor_words(ready.multipliers[chunk], ready.shifts[chunk], SHIFT_BITS)
+        if forms == "vector":
+            whole = ready.bias[chunk] + layer.input_offset * taps[:, chunk].astype(np.int64).sum(axis=0)
+            found += [*wrapped(whole).tolist(), *[0] * (CHUNK - len(whole))]
     return found
 
 
@@ -135,10 +142,17 @@ class _Depthwise:
             if shape.reverse:
                 self.by_bytes(x, left, begin, end, words)
             if shape.multiplier == 1:
+                vectors = shape.forms == "vector"
                 with k.when(reach):
-                    self.by_words(x, left, words, self.whole_window)
+                    if vectors:
+                        self.by_vectors(x, left, words, None)
+                    else:
+                        self.by_words(x, left, words, self.whole_window)
                 with k.otherwise():
-                    self.by_words(x, left, words, self.part_of(begin, end))
+                    if vectors:
+                        self.by_vectors(x, left, words, (begin, end))
+                    else:
+                        self.by_words(x, left, words, self.part_of(begin, end))
             if not shape.reverse:
                 self.by_bytes(x, left, begin, end, words)
         return k.finish()
@@ -169,6 +183,48 @@ class _Depthwise:
                 k.set(w, w - 2 * shape.chunk_words)
             k.set(o, o - CHUNK if shape.reverse else o + CHUNK)
             k.set(at, at - CHUNK if shape.reverse else at + CHUNK)
+
+    def by_vectors(self, x: Expr, left: Expr, words: Expr, part: tuple[Var, Var] | None) -> None:
+        """Emit chunk by chunk, a channel a lane: of the whole window, or of its taps [begin, end)."""
+        k, shape = self.k, self.shape
+        lines, taps = shape.kernel
+        turn = -1 if shape.reverse else 1
+        at = k.RegAlloc("at", left * self.step + ((words - 1) * CHUNK if shape.reverse else 0))
+        behind = (words - 1) * shape.chunk_words if shape.reverse else 0
+        w = k.RegAlloc("w", self.weights + (DEPTHWISE_HEAD + behind))
+        o = k.RegAlloc("o", self.out + (x * self.out_step + ((words - 1) * CHUNK if shape.reverse else 0)))
+        offset, zero_point = call("four", self.scaler.offset), call("four", self.scaler.input_offset)
+        offset, zero_point = k.let("offset4", offset), k.let("zero4", zero_point)
+        apart = self.step * shape.dilation
+        factors = CHUNK + shape.taps
+        for _ in k.loop(0, words, name="chunk"):
+            if part is None:
+                total = k.RegAlloc("sum", k.flash4(w, factors + CHUNK + 1, "whole_bias", words=True))
+                v = k.RegAlloc("v", w + CHUNK)
+                for line in range(lines):
+                    row = k.RegAlloc("row", k.line(self.lines, line) + at)
+                    for tap in range(taps):
+                        (weights,) = k.FlashLoad(v, "weights4", type=Type.LANES)
+                        k.set(total, call("mla4", k.RAMLoad(row, 0, Kind.LANES), weights, total))
+                        if tap + 1 < taps:
+                            k.set(row, row + apart)
+            else:
+                begin, end = part
+                total = k.RegAlloc("sum", k.flash4(w, 0, "bias4", words=True))
+                for at_line in k.loop(self.first, self.last, name="line"):
+                    v = k.RegAlloc("v", w + (at_line * taps + begin + CHUNK))
+                    row = k.RegAlloc("row", k.line(self.lines, at_line) + (at + begin * apart))
+                    for _ in k.loop(begin, end, name="tap"):
+                        moved = call("add4", k.RAMLoad(row, 0, Kind.LANES), zero_point)
+                        (weights,) = k.FlashLoad(v, "weights4", type=Type.LANES)
+                        k.set(total, call("mla4", moved, weights, total))
+                        k.set(row, row + apart)
+            multipliers = k.flash4(w, factors, "multipliers", words=True)
+            shifts = k.flash4(w, factors + CHUNK, "shifts")
+            k.RAMStore(o, 0, self.scaler.four(total, multipliers, shifts, offset), Kind.LANES)
+            k.set(w, w + turn * shape.chunk_words)
+            k.set(o, o + turn * CHUNK)
+            k.set(at, at + turn * CHUNK)
 
     def whole_window(self, sums: list[Var], w: Var, at: Expr) -> None:
         """Emit all taps, a line at a time."""

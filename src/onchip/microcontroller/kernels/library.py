@@ -60,8 +60,10 @@ def library_for(
 ) -> LibraryUse:
     """Return the library's kernel for a layer; with `columns` its lines are columns of the map.
 
-    With `reverse` it makes pixels and channels from the last to the first.
+    With `reverse` it makes pixels and channels from the last to the first. It has no form with vectors:
+    packed halves take their place.
     """
+    forms = "packed" if forms == "vector" else forms
     long = int(scaled_of(layer, any_shift=True).scale.form is Form.LONG)
     if isinstance(layer, Depthwise):
         deep = depthwise_shape(layer, columns=columns)

@@ -17,7 +17,7 @@ from onchip.microcontroller.kernel_language.builder import Value
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Type, Var
 
-__all__ = ["by_bytes", "four_channels", "four_taps", "paired"]
+__all__ = ["by_bytes", "four_channels", "four_taps", "paired", "run_of_vectors"]
 
 WORD = 4
 
@@ -56,6 +56,38 @@ def four_taps(
             for total, weight in zip(row, taps, strict=True):
                 k.set(total, call("mla", byte, weight, total))
     k.set(w, w + len(channels))
+
+
+def run_of_vectors(
+    k: Kernel,
+    sums: Sequence[Sequence[Var]],
+    x: Var,
+    offsets: Sequence[Value],
+    w: Var,
+    run: int,
+    words: int,
+) -> None:
+    """Emit a run's products, sixteen at a time; the last vector of input ends with zeros.
+
+    A load of weights may end behind them, in what the kernel reads next. `w` moves past the run of every
+    channel, `words` each.
+    """
+    channels = range(len(sums[0]))
+
+    def some(count: int) -> None:
+        weights = [k.flash16(w, c * words, f"w{c}") for c in channels]
+        for row, offset in zip(sums, offsets, strict=True):
+            part = k.part(x, offset, count)
+            for total, weight in zip(row, weights, strict=True):
+                k.set(total, call("dot16", part, weight, total))
+
+    for _ in k.loop(0, run // 16, name="vector", unroll=1):  # compilers unroll, and run out of registers
+        some(16)
+        k.set(x, x + 16)
+        k.set(w, w + 4)
+    if run % 16:
+        some(run % 16)
+    k.set(w, w + (len(channels) * words - run // 16 * 4))
 
 
 def four_channels(

@@ -153,3 +153,13 @@ class Scaler:
         name = "narrowed" if self.scale.form is Form.SHORT else "narrowed_level"
         y = call(name, total, multiplier, shift, self.offset)
         return k.least(k.most(k.let("y", y), self.low), self.high) if self.scale.clamped else y
+
+    def four(self, total: Expr, multipliers: Expr, shifts: Expr, offset: Expr) -> Expr:
+        """Return the output bytes of four sums, lane by lane; `offset` is the output's in each."""
+        k = self.k
+        name = "narrowed4" if self.scale.form is Form.SHORT else "narrowed_level4"
+        y = call(name, total, multipliers, shifts, offset)
+        if not self.scale.clamped:
+            return y
+        low, high = call("four", self.low), call("four", self.high)
+        return call("least4", call("most4", k.let("y", y), low), high)

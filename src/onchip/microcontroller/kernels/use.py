@@ -115,11 +115,11 @@ def kernel_for(
     match layer:
         case Conv() | FullyConnected():
             shape = conv_shape(layer, pixels=pixels, forms=forms, **turned)
-            words = conv_words(layer, columns=columns)
+            words = conv_words(layer, columns=columns, forms=shape.forms)
             return _use("conv", conv, shape, words, shape.patch_bytes, shape.pixels, _conv_chunk(shape))
         case Depthwise():
-            words = depthwise_words(layer, columns=columns)
             deep = depthwise_shape(layer, forms=forms, **turned)
+            words = depthwise_words(layer, columns=columns, forms=deep.forms)
             return _use("depthwise", depthwise, deep, words, 0, 1, DEPTHWISE_CHUNK)
         case AveragePool() | MaxPool() | Mean():
             return _use("pool", pool, pool_shape(layer, **turned), pool_words(layer), workspace_bytes(layer))

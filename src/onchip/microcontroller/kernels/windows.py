@@ -9,7 +9,7 @@ from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
 from onchip.microcontroller.kernels.conv import CHUNK, ConvShape
 from onchip.microcontroller.kernels.depthwise import CHUNK as DEPTHWISE_CHUNK
 from onchip.microcontroller.kernels.depthwise import DepthwiseShape
-from onchip.microcontroller.kernels.scale import scaled_of
+from onchip.microcontroller.kernels.scale import Form, scaled_of
 
 __all__ = ["conv_shape", "depthwise_shape", "pixels_of"]
 
@@ -87,6 +87,9 @@ def depthwise_shape(
 ) -> DepthwiseShape:
     """Return the shape of the kernel that a depthwise convolution needs."""
     along = 0 if columns else 1
+    scale = scaled_of(layer).scale
+    if forms == "vector" and scale.form is Form.LONG:
+        forms = "packed"  # four lanes have no form for it
     return DepthwiseShape(
         outputs=layer.output_shape[3] if layer.depth_multiplier > 1 else 0,
         rest=layer.output_shape[3] % DEPTHWISE_CHUNK if layer.depth_multiplier == 1 else 0,
@@ -98,6 +101,6 @@ def depthwise_shape(
         in_step=in_step,
         out_step=out_step,
         reverse=reverse,
-        scale=scaled_of(layer).scale,
+        scale=scale,
         forms=forms,
     )
