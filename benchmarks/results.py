@@ -85,9 +85,12 @@ RESULTS = (
     ),
     Result(
         "mcu.md",
-        tuple(
-            f"mcu_networks.py --core {core} --runs 1 --into docs/mcu.md {MCU_FILES} {MCU_MADE}"
-            for core in ("cortex-m4", "cortex-m7")
+        (
+            *tuple(
+                f"mcu_networks.py --core {core} --runs 1 --into docs/mcu.md {MCU_FILES} {MCU_MADE}"
+                for core in ("cortex-m4", "cortex-m7")
+            ),
+            "mcu_builds.py --python PYTHON",
         ),
         needs="gcc-arm-none-eabi and qemu-system-arm, the published files of MLPerf Tiny and MCUNet",
     ),
@@ -95,7 +98,10 @@ RESULTS = (
         "kernels.md",
         (
             f"mcu_shared.py --into docs/kernels.md {MCU_FILES}",
-            f"mcu_kernels.py --cmsis CMSIS-NN {MCU_FILES}",
+            *(
+                f"mcu_kernels.py --cmsis CMSIS-NN --core {core} {MCU_FILES}"
+                for core in ("cortex-m4", "cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m55", "rv32imc")
+            ),
             "mcu_kernels.py --cmsis CMSIS-NN --known",
         ),
         needs="gcc-arm-none-eabi and qemu-system-arm, a checkout of CMSIS-NN, the published files",

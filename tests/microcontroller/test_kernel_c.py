@@ -1,5 +1,5 @@
-"""The printed C, run on an emulated Cortex-M4 and by the host's plain compiler: every byte of RAM as the
-interpreter leaves it, with DSP instructions and without."""
+"""The printed C, run on emulated cores and by the host's plain compiler: every byte of RAM as the interpreter
+leaves it, with DSP instructions, with vectors and without."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from kernel_cases import Call, recording
 
 from onchip.machines.board import Board
+from onchip.machines.cores import CORES, Core
 from onchip.microcontroller.emulator import build, emulate
 from onchip.microcontroller.kernel_language import Type, c_prelude, c_source
 from onchip.microcontroller.kernel_language.ir import Function
 
-BOARD = Board("test", "cortex-m4", 1 << 20, 4 << 20)
 PROPERTIES = (
     windows.test_convolutions_make_the_reference_s_bytes_over_their_input,
     windows.test_depthwise_convolutions_make_the_reference_s_bytes_over_their_input,
@@ -126,12 +126,16 @@ static void put(const int8_t *bytes, int size) { fwrite(bytes, 1, (size_t)size, 
 
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no cross compiler")
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="no emulator")
-@pytest.mark.parametrize("plain", [False, True], ids=["dsp", "plain"])
+@pytest.mark.parametrize(
+    ("core", "plain"),
+    [("cortex-m4", False), ("cortex-m4", True), ("cortex-m55", False), ("cortex-m0plus", False)],
+)
 @pytest.mark.slow
-def test_the_emulated_core_leaves_the_interpreter_s_bytes(plain: bool, tmp_path: Path) -> None:
+def test_the_emulated_core_leaves_the_interpreter_s_bytes(core: Core, plain: bool, tmp_path: Path) -> None:
     text, expected = program(recorded(6), ON_BOARD)
     defines = ("ONCHIP_PLAIN_C",) if plain else ()
-    image = build({"main.c": text}, BOARD, tmp_path, defines=defines)
+    board = Board("test", core, 1 << 20, CORES[core].machine.flash.bytes)
+    image = build({"main.c": text}, board, tmp_path, defines=defines)
     assert emulate(image, outputs=("out.bin",), count=False).files["out.bin"] == expected
 
 

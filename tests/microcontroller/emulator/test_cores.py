@@ -111,3 +111,15 @@ def test_a_network_makes_the_reference_s_bytes_on_every_core(core: Core, tmp_pat
 def test_every_board_s_core_is_in_the_table_and_every_core_has_a_board() -> None:
     assert {found.core for found in builtin_boards()} == set(CORES) == set(core_names())
     assert load_board("raspberry-pi-pico").core_type is CORES["cortex-m0plus"]
+
+
+def test_the_page_s_table_of_cores_is_this_one() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "mcu.md").read_text()
+    for name, core in CORES.items():
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+        _, _, flags, machine, boards, _ = row.split("|")
+        shown = [flag for flag in core.flags if flag != "-mthumb"]
+        assert flags.strip() == f"`{' '.join(shown)}`"
+        assert f"`{core.machine.name}`" in machine
+        assert core.also is None or f"`{core.also.name}`" in machine
+        assert set(boards.strip().split(", ")) == {b.name for b in builtin_boards() if b.core == name}
