@@ -23,6 +23,9 @@ RATIOS = (1.0, 1.1, 1.2, 1.4, 2.0)
 """How much Eyeriss compresses feature maps; the last is the chip's."""
 COLUMNS = (8, 16, 24, 30, 31, 32, 48, 112)
 """Columns of the tile that the older fusers keep; the array's own are 16."""
+ROOMS = (128, 120, 112, 111, 110, 108)
+"""KB that the exact partition has for its maps."""
+IN_ROWS = ("dnnvm", "efficient-s")
 IN_TILES = ("dnnvm-tile", "efficient-s-tile")
 FLOWS = ("ow-cout", "oh-ow", "cin-cout")
 MOST = 7
@@ -64,6 +67,22 @@ def widths(bench: Bench, name: str) -> Iterator[Row]:
         tiles = replace(problem, least_columns=columns)
         saved = {how: 1 - exact / bench.scheme(tiles, name, how).dram_bytes for how in IN_TILES}
         yield {"columns": columns} | saved
+
+
+def room(bench: Bench, name: str) -> Iterator[Row]:
+    """Fig. 14: shares saved over the older fusers in rows where the exact partition alone has less room.
+
+    Parameters that are fetched again have to lie somewhere, which eq. 4 leaves out.
+    """
+    if name in ("alexnet", "nasnetalarge"):
+        return
+    chip = load_chip("optimus")
+    whole = bench.problem(name, chip, PAPER)
+    theirs = {how: bench.scheme(whole, name, how).dram_bytes for how in IN_ROWS}
+    for kib in ROOMS:
+        exact = bench.scheme(bench.problem(name, chip, PAPER, budget=kib << 10), name, "exact")
+        saved = {how: 1 - exact.dram_bytes / words for how, words in theirs.items()}
+        yield {"kib": kib, "groups": len(exact.groups)} | saved
 
 
 def flows(bench: Bench, name: str) -> Iterator[Row]:
@@ -137,6 +156,7 @@ def sums(bench: Bench, name: str) -> Iterator[Row]:
 TRIED: dict[str, Callable[[Bench, str], Iterator[Row]]] = {
     "cause-overlap": overlap,
     "cause-widths": widths,
+    "cause-room": room,
     "cause-flows": flows,
     "cause-concats": concats,
     "cause-compression": compression,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from optimus_causes_tried import COLUMNS
 from optimus_claims_arrays import arrays, batches
 from optimus_claims_more import accelerators, buffers, dataflows, groups, times
 from optimus_claims_sentences import configurations, earlier
@@ -12,7 +11,7 @@ from optimus_data import EVALUATED, FEWER_LEVELS, Claim, Data, between, energy, 
 from optimus_executed import accuracy
 from optimus_paper import ACCURACY, ENERGY, LATENCY, LESS
 from optimus_schemes import BATCH, NETWORKS
-from optimus_tried_tables import ends, mean_latency
+from optimus_tried_tables import ends_in, mean_latency
 
 __all__ = ["NEEDS", "claims"]
 
@@ -20,6 +19,7 @@ NEEDS = (
     "fig2", "fig7", "fig12", "fig13", "cause-energy", "cause-latency", "fig16", "fig17", "cause-dataflow",
     "fig18", "fig19", "cause-batch", "tab4", "tab5", "cause-groups", "cause-online", "cause-directions",
     "cause-intervals", "cause-overlap", "cause-flows", "cause-compression", "cause-sums", "cause-widths",
+    "cause-room",
 )  # fmt: skip
 """Parts whose records the claims are computed from."""
 
@@ -74,21 +74,21 @@ def _words(d: Data) -> Iterator[Claim]:
             f"{min(tiles):.0f}-{max(tiles):.0f} % in tiles, {min(rows):.0f}-{max(rows):.0f} % in rows",
             verdict(inside, len(tiles)),
             f"{inside} of {len(tiles)} networks lie in the paper's range in tiles;"
-            f" {_ends(d, fuser + '-tile', least, most)} ([changes](#fig-14-dram-words))",
+            f" {_ends(d, fuser)} ([changes](#fig-14-dram-words))",
         )
 
 
-def _ends(d: Data, how: str, least: int, most: int) -> str:
-    """Of the paper's ends: whether a width of the older fuser's tile gives it."""
-    said = []
-    for title, theirs, at in (("least", least, 0), ("most", most, 1)):
-        near = [w for w in COLUMNS if abs(ends(d, how, w)[at] - theirs) <= 1]
-        said.append(
-            f"its {title}, {theirs} %, comes with tiles {near[0]} columns wide"
-            if near
-            else f"no width of the tile gives its {title}, {theirs} %: not explained"
-        )
-    return ", ".join(said)
+def _ends(d: Data, fuser: str) -> str:
+    """What the one number does to both ends that fits the paper's four best."""
+    least, most = ends_in(d, fuser, FITTED)
+    return (
+        f"with the older fusers in rows and {FITTED} KB of 128 for our own maps, fitted to the four ends,"
+        f" {least:.0f}-{most:.0f} %; no width of their tile gives them"
+    )
+
+
+FITTED = 112
+"""KB that the exact partition has for maps where all four ends come within a point or so."""
 
 
 def _energy(d: Data) -> Iterator[Claim]:

@@ -9,7 +9,7 @@ from optimus_executed import accuracy
 from optimus_more_tables import by_buffer, directions, groups, intervals, on_squeezenet, standing
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
-from optimus_tried_tables import compression, flows, overlap, widths
+from optimus_tried_tables import compression, flows, overlap, rooms, widths
 
 __all__ = ["TABLES"]
 
@@ -90,6 +90,7 @@ def fig14(d: Data) -> Iterator[str]:
         yield ""
     yield from on_squeezenet(d)
     yield from widths(d)
+    yield from rooms(d)
 
 
 def fig15(d: Data) -> Iterator[str]:
@@ -280,7 +281,7 @@ TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "fig7": (fig7, ("fig7",)),
     "fig12": (fig12, ("fig12",)),
     "fig13": (fig13, ("fig13", "cause-energy", "cause-latency", "cause-overlap")),
-    "fig14": (fig14, ("fig13", "cause-words", "cause-concats", "cause-widths")),
+    "fig14": (fig14, ("fig13", "cause-words", "cause-concats", "cause-widths", "cause-room")),
     "fig15": (fig15, ("fig13",)),
     "fig16": (fig16, ("fig16",)),
     "fig17": (fig17, ("fig17", "cause-dataflow", "cause-flows")),

@@ -50,8 +50,10 @@ EVALUATION = (
         f"{PAGE}fig-14-dram-words",
         f"{TEST}test_dnnvm_is_below_no_fusion_with_tiles",
         "differs",
-        "over Efficient-S 54 % at most in tiles of 16 columns and 57.7 with 31, nothing else changed, "
-        "the paper's 58; the other ends, 19, 17 and 75, are the record 17-75 % below",
+        "with the older fusers in rows and 112 KB of the 128 for our own maps, that one number fitted, "
+        "18 to 76 and 18 to 59 % for the paper's 19 to 75 and 17 to 58: refilled parameters have to lie "
+        "somewhere, which eq. 4 leaves out; as they are 29 to 80 and 24 to 65. No width of the older "
+        "fusers' tile gives all four",
     ),
     Exhibit(
         "Fig. 15",
@@ -233,8 +235,10 @@ TABLES = (
         f"{PAGE}table-5-groups-and-seconds",
         f"{TEST}test_directions",
         "agrees",
-        "slower on 5 of 5 networks, by 1.07 to 2.50 times; on VGG16 the paper's own is faster, 0.36 against"
-        " 0.48; the most successors are the paper's on all five",
+        "slower on 5 of 5 networks, by 1.07 to 2.50 times; on VGG16 the paper's own is faster, 0.36 "
+        "against 0.48, and on line on NASNet, 45.38 against 274.10; the most successors are the paper's "
+        "on these five and on ResNet-1202; NASNet's are 7 in the zoo's graph, 10 there, another graph: "
+        "886 operators, not 456",
     ),
     Exhibit(
         "Section 7.9, final groups",
@@ -257,10 +261,10 @@ HEADLINES = (
         f"{SCRIPT} claims",
         f"{PAGE}the-papers-claims",
         f"{TEST}test_dnnvm_is_below_no_fusion_with_tiles",
-        "not explained",
-        "11-80 % in tiles. Tried: tiles of 8 to 112 columns, by which the least is 10.9 or 22.0 and "
-        "more, never 17 or 19, and DNNVM's most always 79.6; on SqueezeNet seven options, three batches, "
-        "two buffers, two rows; concats that move nothing, 66.6 and 46.3 for 75 and 58",
+        "differs",
+        "11 to 80 % in tiles, 24 to 80 in rows; with 112 KB of the 128 for our own maps, nothing else "
+        "changed, 18 to 76 in rows. It is fitted, and explains the words alone: ResNet-152's final "
+        "groups are 97 then, not the paper's 99",
     ),
     Exhibit(
         "1.86-3.66 times",
