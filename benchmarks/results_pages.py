@@ -108,7 +108,7 @@ RESULTS = (
             "paper/cosma.py measure {kept}/cosma.json",
             "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
         ),
-        quick=("paper/cosma.py render --section arena orders",),
+        quick=("paper/cosma.py render --section arena belady orders",),
         needs="pip install 'onchip[docs]'",
     ),
     Result(
