@@ -17,8 +17,8 @@ from onchip.network import Operator
 from onchip.network.windows import Window, window_of
 from onchip.readers.traits import ELEMENTWISE, VENDOR
 from onchip.run.onnx_engine import OnnxEngine
-from onchip.run.tiled.addends import addend_apart
-from onchip.run.tiled.maps import Map, map_of
+from onchip.run.streamed.addends import addend_apart
+from onchip.run.streamed.maps import Map, map_of
 
 if TYPE_CHECKING:
     import onnx

@@ -9,14 +9,11 @@ import numpy as np
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.run.onnx_engine import OnnxEngine
-from onchip.run.tiled.chain import Chain, Parameter
-from onchip.run.tiled.maps import Region
-from onchip.run.tiled.poison import poison_of
+from onchip.run.streamed.chain import Chain, Parameter
+from onchip.run.streamed.maps import Region
 
 if TYPE_CHECKING:
     import onnx
-
-    from onchip.run.tiled.rows import Rows
 
 __all__ = ["Kernels", "fitting"]
 
@@ -45,8 +42,6 @@ class Kernels:
     def __init__(self, engine: OnnxEngine) -> None:
         self.engine = engine
         self.sessions: dict[tuple[object, ...], Any] = {}
-        self.rows: dict[int, Rows | None] = {}
-        """By operator: the kernel of some of its rows, None where its nodes need all."""
 
     # -- heads ---------------------------------------------------------------------------------------------
 
@@ -104,77 +99,6 @@ class Kernels:
             feeds[0] = operand
         changes = {"pads": list(missing), "group": groups}
         return self._node(chain, chain.head, (*missing, groups, len(feeds)), feeds, changes)
-
-    def reached(
-        self,
-        chain: Chain,
-        operands: Sequence[Array],
-        images: tuple[int, int],
-        rows: tuple[int, int],
-        channels: tuple[int, int],
-        weights: Mapping[str, Array],
-        columns: tuple[int, int] | None = None,
-    ) -> Array:
-        """Run all nodes of a chain for some rows of some images: on these alone, if they can run so.
-
-        Else they run on operands that are poison elsewhere.
-
-        `operands` are the rows (and, for some of its `columns`, the columns) that its windows read, [images,
-        channels, rows, columns]: of `channels` alone where the chain goes channel by channel. Raises
-        `Mismatch` where the result has other elements than its map.
-        """
-        every = images == (0, chain.view.images) and channels == (0, chain.view.channels) and columns is None
-        alone = self._rows(chain) if every and rows != (0, chain.view.rows) else None
-        if alone is not None:
-            return alone.run(dict(zip(chain.reads, operands, strict=True)), rows, weights)
-        values = self.engine.values
-        feeds = dict(weights)
-        for i, (name, view, part) in enumerate(zip(chain.names, chain.views, operands, strict=True)):
-            across = slice(None) if columns is None else slice(*chain.columns[i].reads(columns))
-            whole = np.full(view.shape, poison_of(chain.nodes, part.dtype), part.dtype)
-            cut = chain.by_channel and view.channels == chain.view.channels
-            into = slice(*channels) if cut else slice(None)
-            whole[slice(*images), into, slice(*chain.rows[i].reads(rows)), across] = part
-            feeds[name] = np.ascontiguousarray(view.stored(whole)).reshape(values[name][1])
-        key = (chain.op.id, "reached")
-        if key not in self.sessions:
-            inputs = {name: (_element(values, name, array), array.ndim) for name, array in feeds.items()}
-            rest = {name: array for name, array in chain.constants.items() if name not in feeds}
-            wanted = {chain.result: values[chain.result][0]}
-            self.sessions[key] = self.engine.parts.session(chain.nodes, inputs, wanted, rest)
-        [result] = self._run(chain, self.sessions[key], [chain.result], feeds)
-        if result.size != chain.view.size:
-            raise Mismatch(
-                f"operator {chain.op.name} makes {result.size:,} elements: its reach contradicts the model"
-            )
-        across = slice(None) if columns is None else slice(*columns)
-        made = chain.view.whole(result)[slice(*images), slice(*channels), slice(*rows), across]
-        return np.ascontiguousarray(made)
-
-    def _rows(self, chain: Chain) -> Rows | None:
-        from onchip.run.tiled.rows import rows_of  # nests are above this room
-
-        if chain.op.id not in self.rows:
-            self.rows[chain.op.id] = rows_of(self.engine, chain)
-        return self.rows[chain.op.id]
-
-    def joined(
-        self,
-        chain: Chain,
-        tensor: int,
-        value: Array,
-        images: tuple[int, int],
-        rows: tuple[int, int],
-        channels: tuple[tuple[int, int], tuple[int, int]],
-    ) -> Array:
-        """Return some channels of a concat that converts, of one operand: `channels` are those of both."""
-        operands = []
-        for t, view in zip(chain.reads, chain.views, strict=True):
-            shape = (value.shape[0], view.channels, *value.shape[2:])
-            operands.append(np.full(shape, poison_of(chain.nodes, value.dtype), value.dtype))
-            if t == tensor:
-                operands[-1][:, slice(*channels[0])] = value
-        return self.reached(chain, operands, images, rows, channels[1], {})
 
     def _matrix(self, chain: Chain, operand: Array, weight: Array | None, bias: Array | None) -> Array:
         """Run the node itself, on its operand in the node's shape and its matrix as it was stored."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from onchip.base.errors import InputError
 from onchip.run.arena import POISON, Arena, Claim
-from onchip.run.tiled.chain import Chain, Parameter
+from onchip.run.streamed.chain import Chain, Parameter
 
 __all__ = ["Fetched", "Parameters"]
 
