@@ -63,20 +63,14 @@ class Kernels:
         """
         if chain.kind == "concat":
             return np.concatenate(operands, axis=1)
-        if chain.kind == "matrix":
-            return self._matrix(chain, operands[0], weight, bias)
         if chain.kind == "pad":
             return _padded(chain, operands[0], missing, shape)
         assert chain.head is not None
         if chain.kind == "conv":
             assert weight is not None
             return self.convolve(chain, operands[0], weight, missing, bias, whole=whole)
-        if chain.kind == "pool":
-            return self._pool(chain, operands[0], missing, shape, whole=whole)
-        if chain.chosen is not None:
-            return np.ascontiguousarray(operands[0][:, chain.chosen])
-        result = self._node(chain, chain.head, (), [chain.views[0].from_map(operands[0])])
-        return chain.view.to_map(result)
+        assert chain.kind == "pool"
+        return self._pool(chain, operands[0], missing, shape, whole=whole)
 
     def convolve(
         self,
@@ -99,55 +93,6 @@ class Kernels:
             feeds[0] = operand
         changes = {"pads": list(missing), "group": groups}
         return self._node(chain, chain.head, (*missing, groups, len(feeds)), feeds, changes)
-
-    def _matrix(self, chain: Chain, operand: Array, weight: Array | None, bias: Array | None) -> Array:
-        """Run the node itself, on its operand in the node's shape and its matrix as it was stored."""
-        assert weight is not None
-        assert chain.head is not None
-        flat = weight.reshape(weight.shape[0], -1)
-        stored = any(a.name == "transB" and a.i for a in chain.head.attribute)
-        feeds = [_rows(chain, operand), np.ascontiguousarray(flat if stored else flat.T)]
-        if bias is not None:
-            feeds.append(bias)
-        return chain.view.to_map(self._node(chain, chain.head, (len(feeds),), feeds))
-
-    def partial(self, chain: Chain, operand: Array, weight: Array, missing: Missing) -> Array:
-        """Return the contribution of some input channels to all output channels of `weight`."""
-        if chain.kind == "conv":
-            window = (chain.rows[0].span, chain.columns[0].span)
-            alone = operand.shape[2:] == window and not any(missing)
-            if alone and operand.shape[1] == weight.shape[1]:
-                return _one_pixel(chain, operand, weight)
-            return self.convolve(chain, operand, weight, missing)
-        return chain.view.to_map(self._product(_rows(chain, operand), weight.reshape(weight.shape[0], -1).T))
-
-    def _product(self, left: Array, right: Array) -> Array:
-        """Return a product of matrices, on one thread: numpy's wait for each other where cores are busy."""
-        if left.dtype != right.dtype or left.dtype.kind != "f":
-            return left @ right
-        from onnx import helper
-
-        element = int(helper.np_dtype_to_tensor_dtype(left.dtype))
-        key = ("product", element)
-        if key not in self.sessions:
-            node = helper.make_node("MatMul", ["left", "right"], ["product"])
-            sides = {"left": (element, 2), "right": (element, 2)}
-            self.sessions[key] = self.engine.parts.session([node], sides, {"product": element}, {})
-        feeds = {"left": np.ascontiguousarray(left), "right": np.ascontiguousarray(right)}
-        found: Array = self.sessions[key].run(["product"], feeds)[0]
-        return found
-
-    def closed(self, chain: Chain, total: Array, bias: Array | None) -> Array:
-        """Return the head's result from the sum of all partial ones; `bias` has one value a channel."""
-        alpha = beta = 1.0
-        if chain.head is not None and chain.head.op_type == "Gemm":
-            alpha = next((a.f for a in chain.head.attribute if a.name == "alpha"), 1.0)
-            beta = next((a.f for a in chain.head.attribute if a.name == "beta"), 1.0)
-        if alpha != 1.0:
-            total = total * np.asarray(alpha, total.dtype)
-        if bias is not None:
-            total = total + (bias.reshape(-1) * np.asarray(beta, total.dtype))[None, :, None, None]
-        return total
 
     def _pool(
         self, chain: Chain, operand: Array, missing: Missing, shape: tuple[int, int], *, whole: bool
@@ -236,7 +181,7 @@ class Kernels:
             data = [name for name in node.input if name]
             inputs = {n: (_element(types, n, a), a.ndim) for n, a in zip(names, feeds, strict=True)}
             rest = {n: chain.constants[n] for n in data if n not in inputs}
-            made = types[node.output[0].removesuffix("@product")][0]
+            made = types[node.output[0]][0]
             self.sessions[full] = self.engine.parts.session([node], inputs, {node.output[0]: made}, rest)
         arrays = {n: np.ascontiguousarray(a) for n, a in zip(names, feeds, strict=True)}
         return self._run(chain, self.sessions[full], [node.output[0]], arrays)[0]
@@ -303,14 +248,6 @@ def _padded(chain: Chain, operand: Array, missing: Missing, shape: tuple[int, in
     return _filled(operand[:, :, :, first : first + wide], missing, fill)
 
 
-def _one_pixel(chain: Chain, operand: Array, weight: Array) -> Array:
-    """Return a convolution of a whole window as a product, which needs no kernel's set-up."""
-    geometry = chain.op.geometry
-    down, right = geometry.dilation if geometry is not None and geometry.dilation else (1, 1)
-    taken = operand[:, :, ::down, ::right].reshape(operand.shape[0], -1)
-    return (taken @ weight.reshape(weight.shape[0], -1).T)[:, :, None, None]
-
-
 def _filled(operand: Array, missing: Missing, fill: float) -> Array:
     if not any(missing):
         return operand
@@ -324,16 +261,6 @@ def _stated(chain: Chain, operand: Array, missing: Missing) -> Missing:
     padding = geometry.padding if geometry is not None and geometry.padding else (0, 0, 0, 0)
     top, left, bottom, right = (min(m, p) for m, p in zip(missing, padding, strict=True))
     return top, left, bottom, right
-
-
-def _rows(chain: Chain, operand: Array) -> Array:
-    """Return a matrix product's operand: [rows, features] of a part of a map.
-
-    The features of a row are all elements of an image where the operand lies as a map of several pixels.
-    """
-    if chain.view.flat and (chain.weight is None or chain.weight.shape[2:] == (1, 1)):
-        return np.ascontiguousarray(operand[0, :, :, 0].T)
-    return np.ascontiguousarray(operand.reshape(operand.shape[0], -1))
 
 
 def _cut(p: Parameter, region: Region) -> tuple[slice, ...]:
