@@ -47,7 +47,7 @@ class Told:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a reader of the report has to know of nests that need other room than the plan has."""
+        """Return the lines on nests that need other room than the plan has."""
         found = self.found
         if found is None or not (found.grown or found.apart):
             return ()
