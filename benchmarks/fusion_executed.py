@@ -21,6 +21,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from onchip.check.as_nests import OF_BYTES
+
 NETWORKS = ("vgg16", "squeezenet1_0", "googlenet", "resnet50", "mobilenet_v1", "mobilenet_v2")
 
 
@@ -63,10 +65,6 @@ def main() -> None:
     sys.exit(bool(reasons[""]))
 
 
-MOVED = frozenset({"apart", "held", "once", "padding", "pieces", "plain", "shift", "slices", "unread"})
-"""The reasons of `onchip.check.as_nests` for other bytes."""
-
-
 def one(name: str, batch: int, chip: str, plan: Path, reasons: Counter[str]) -> list[float]:
     """The row of a network, and the accuracy of each of its groups; `reasons` counts why words differ."""
     fused, _ = measured("fuse", f"zoo:{name}", "--chip", chip, "--batch", str(batch), "-o", str(plan))
@@ -77,7 +75,7 @@ def one(name: str, batch: int, chip: str, plan: Path, reasons: Counter[str]) -> 
     if modelled.keys() != counted.keys():
         raise SystemExit(f"{name}: groups were not executed in tiles")
     reasons.update(
-        ", ".join(sorted(MOVED.intersection(group["why"])))
+        ", ".join(sorted(OF_BYTES.intersection(group["why"])))
         for group in report["tiled"]
         if modelled[group["name"]] != counted[group["name"]]
     )

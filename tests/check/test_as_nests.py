@@ -23,8 +23,9 @@ from onchip.check.as_nests import (
     taken,
 )
 from onchip.check.as_nests.cutting import up_to
+from onchip.machines.chip_memory import Memory
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Boxes, Leaf, Loop, Nest, Plan, Scratch, Tiling
+from onchip.plans import Boxes, Leaf, Loop, Nest, Plan, PlanChip, Scratch, Tiling
 from oracles.boxes import random_operator, turned
 from sliced_plan import sliced_plan
 
@@ -201,6 +202,20 @@ def test_weights_of_which_nothing_says_the_sides_are_there_whole() -> None:
     assert group.reasons == ("constants",)
     assert (tight.fits, tight.peak_bytes) == ("no", 22)
     assert sliced(22).fits == "in place"
+
+
+def test_a_nest_that_has_no_room_in_one_of_several_memories_lies_behind_that_memory() -> None:
+    memories = (Memory("near", 18), Memory("far", 100))
+    plan = sliced_plan(18)
+    program = tuple(replace(s, memory="near") if isinstance(s, Scratch) else s for s in plan.program)
+    made = certify(
+        plan.network, PlanChip("c", memories=memories), 118, program,
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=plan.groups,
+    )  # fmt: skip
+    found = plan_as_nests(made)
+    assert found is not None
+    assert (found.grown, [m.bytes for m in found.plan.chip.memories]) == (("g",), [40, 100])
+    assert next(s.address for s in found.plan.program if isinstance(s, Scratch)) == 18
 
 
 @pytest.mark.parametrize("at", [0, 4])

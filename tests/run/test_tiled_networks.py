@@ -16,6 +16,7 @@ from onnx import ModelProto, parser
 
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify
+from onchip.check.as_nests import OF_BYTES
 from onchip.plans import Alloc, Free, Instruction, Load, Plan
 from onchip.readers import ReadOptions, load
 from onchip.readers.source import Executable, Source
@@ -80,10 +81,6 @@ def certified(plan: Plan) -> Plan:
     )
 
 
-MOVE_OTHERWISE = {"held", "apart", "shift", "padding", "slices", "unread", "once", "plain"}
-"""The reasons for other bytes in a nest."""
-
-
 def judge(plan: Plan, source: Source, sketches: list[Sketch]) -> None:
     """The checker agrees with the sketches: on what is legal, and on every figure. So does the executor, but
     where the nest that it runs moves something else, and says why."""
@@ -99,7 +96,7 @@ def judge(plan: Plan, source: Source, sketches: list[Sketch]) -> None:
     for moved, sketch in zip(report.tiled, sketches, strict=True):
         crossed = sum(map(sketch.crossing, sketch.crosses))
         assert moved.stated_bytes == crossed + sketch.weights()
-        assert moved.counted_bytes == moved.stated_bytes or MOVE_OTHERWISE.intersection(moved.why)
+        assert moved.counted_bytes == moved.stated_bytes or OF_BYTES.intersection(moved.why)
 
 
 @pytest.mark.slow

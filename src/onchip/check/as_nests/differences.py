@@ -12,7 +12,7 @@ from onchip.check.units import Unit
 from onchip.network import Network
 from onchip.plans import Blocks, Boxes, Group, Tiling
 
-__all__ = ["DIFFERENCES", "differences"]
+__all__ = ["DIFFERENCES", "OF_BYTES", "differences"]
 
 DIFFERENCES: dict[str, str] = {
     "plain": "no loops run as the tiling does: everything is there at once",
@@ -34,6 +34,11 @@ DIFFERENCES: dict[str, str] = {
     "once": "weights of what runs before the bands come once",
 }
 """Each by its name; the last three take less."""
+
+OF_BYTES = frozenset({
+    "plain", "together", "steps", "pieces", "held", "shift", "apart", "padding", "slices", "unread", "once",
+})  # fmt: skip
+"""Those by which other bytes may cross; the rest are of the scratch alone."""
 
 
 def differences(network: Network, group: Group, unit: Unit, made: AsNest, alignment: int) -> tuple[str, ...]:
