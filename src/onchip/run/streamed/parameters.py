@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from onchip.base.errors import InputError
-from onchip.run.arena import POISON, Arena, Claim
-from onchip.run.tiled.chain import Chain, Parameter
+from onchip.run.streamed.chain import Chain, Parameter
 
 __all__ = ["Fetched", "Parameters"]
 
@@ -103,40 +102,12 @@ class Fetched:
         self._tile: Array | None = None
         self._views: dict[tuple[int, ...], Array] = {}
 
-    def keep(self, arena: Arena, start: int, end: int, claim: Claim) -> None:
-        """Fetch everything once, into a block of the scratch."""
-        arena.reserve(start, end, claim)
-        source, at = self.source, start
-        for name, value in (("", source.kernels), *source.values.items()):
-            if value is None:
-                continue
-            if name and source.beside:
-                self.vectors[name] = value.copy()
-                continue
-            place = arena.bytes[at : at + value.nbytes].view(value.dtype).reshape(value.shape)
-            place[...] = value
-            at += value.nbytes
-            if name:
-                self.vectors[name] = place
-            else:
-                self.kernels = place
-        self.moved += source.total
-        self.resident = True
-
     def through(self, tile: Array) -> None:
         """Take the tile's bytes."""
         self._tile = tile
         if self.source.kernels is not None:
             self.kernels = np.empty_like(self.source.kernels)
         self.vectors = {name: np.empty_like(value) for name, value in self.source.values.items()}
-
-    def forget(self, outs: slice | None = None) -> None:
-        """Discard, for another sub-group, everything that is refilled (of those output channels)."""
-        if self.resident:
-            return
-        for array in (self.kernels, *self.vectors.values()):
-            if array is not None:
-                array[outs or slice(None)].reshape(-1).view(np.uint8)[:] = POISON
 
     def fetch(self, outs: tuple[int, int], ins: tuple[int, int] | None = None) -> None:
         """Copy the weights of some channels through the tile, slice by slice."""
@@ -158,14 +129,6 @@ class Fetched:
                 for name in source.values:
                     at = self._vector(name, out, tile, at)
             self.moved += size
-
-    def tiles(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Return (output channels, input channels) of each tile in turn, none where all is there at once."""
-        source = self.source
-        if self.resident or self._tile is None or not source.total:
-            return []
-        found = [(o, i) for o, i, _ in source.slices((0, source.channels), (0, source.inputs), self.steps)]
-        return found if len(found) > 1 else []
 
     def _vector(self, name: str, outs: tuple[int, int], tile: Array, at: int) -> int:
         """Copy a vector of the rest through the tile: behind the kernels, or after them where it is full."""
@@ -189,21 +152,6 @@ class Fetched:
             return None if p is None else p.value
         part = self.vectors[kept][outs[0] : outs[1]]
         return part.reshape([-1 if axis == "c" else 1 for axis in p.axes])
-
-    def held(self) -> dict[str, Array]:
-        """Return the values by channel that are on chip, in the shapes that the model gives them."""
-        shapes = {p.name: p.value.shape for p in self.source.chain.parameters}
-        found = {
-            name: self.vectors[kept].reshape(shapes[name])
-            for name, kept in self.source.stored_as.items()
-            if name in shapes and kept in self.vectors
-        }
-        chain = self.source.chain
-        if chain.stored is not None and self.kernels is not None:
-            matrix = chain.constants[chain.stored].ndim == 2
-            kernels = self.kernels[:, :, 0, 0] if matrix else self.kernels
-            found[chain.stored] = np.ascontiguousarray(kernels.T if chain.turned else kernels)
-        return found
 
     def channelled(self, outs: tuple[int, int]) -> dict[str, Array]:
         """Return the tail's parameters for some channels."""

@@ -9,14 +9,11 @@ import numpy as np
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.run.onnx_engine import OnnxEngine
-from onchip.run.tiled.chain import Chain, Parameter
-from onchip.run.tiled.maps import Region
-from onchip.run.tiled.poison import poison_of
+from onchip.run.streamed.chain import Chain, Parameter
+from onchip.run.streamed.maps import Region
 
 if TYPE_CHECKING:
     import onnx
-
-    from onchip.run.tiled.rows import Rows
 
 __all__ = ["Kernels", "fitting"]
 
@@ -45,8 +42,6 @@ class Kernels:
     def __init__(self, engine: OnnxEngine) -> None:
         self.engine = engine
         self.sessions: dict[tuple[object, ...], Any] = {}
-        self.rows: dict[int, Rows | None] = {}
-        """By operator: the kernel of some of its rows, None where its nodes need all."""
 
     # -- heads ---------------------------------------------------------------------------------------------
 
@@ -68,20 +63,14 @@ class Kernels:
         """
         if chain.kind == "concat":
             return np.concatenate(operands, axis=1)
-        if chain.kind == "matrix":
-            return self._matrix(chain, operands[0], weight, bias)
         if chain.kind == "pad":
             return _padded(chain, operands[0], missing, shape)
         assert chain.head is not None
         if chain.kind == "conv":
             assert weight is not None
             return self.convolve(chain, operands[0], weight, missing, bias, whole=whole)
-        if chain.kind == "pool":
-            return self._pool(chain, operands[0], missing, shape, whole=whole)
-        if chain.chosen is not None:
-            return np.ascontiguousarray(operands[0][:, chain.chosen])
-        result = self._node(chain, chain.head, (), [chain.views[0].from_map(operands[0])])
-        return chain.view.to_map(result)
+        assert chain.kind == "pool"
+        return self._pool(chain, operands[0], missing, shape, whole=whole)
 
     def convolve(
         self,
@@ -104,126 +93,6 @@ class Kernels:
             feeds[0] = operand
         changes = {"pads": list(missing), "group": groups}
         return self._node(chain, chain.head, (*missing, groups, len(feeds)), feeds, changes)
-
-    def reached(
-        self,
-        chain: Chain,
-        operands: Sequence[Array],
-        images: tuple[int, int],
-        rows: tuple[int, int],
-        channels: tuple[int, int],
-        weights: Mapping[str, Array],
-        columns: tuple[int, int] | None = None,
-    ) -> Array:
-        """Run all nodes of a chain for some rows of some images: on these alone, if they can run so.
-
-        Else they run on operands that are poison elsewhere.
-
-        `operands` are the rows (and, for some of its `columns`, the columns) that its windows read, [images,
-        channels, rows, columns]: of `channels` alone where the chain goes channel by channel. Raises
-        `Mismatch` where the result has other elements than its map.
-        """
-        every = images == (0, chain.view.images) and channels == (0, chain.view.channels) and columns is None
-        alone = self._rows(chain) if every and rows != (0, chain.view.rows) else None
-        if alone is not None:
-            return alone.run(dict(zip(chain.reads, operands, strict=True)), rows, weights)
-        values = self.engine.values
-        feeds = dict(weights)
-        for i, (name, view, part) in enumerate(zip(chain.names, chain.views, operands, strict=True)):
-            across = slice(None) if columns is None else slice(*chain.columns[i].reads(columns))
-            whole = np.full(view.shape, poison_of(chain.nodes, part.dtype), part.dtype)
-            cut = chain.by_channel and view.channels == chain.view.channels
-            into = slice(*channels) if cut else slice(None)
-            whole[slice(*images), into, slice(*chain.rows[i].reads(rows)), across] = part
-            feeds[name] = np.ascontiguousarray(view.stored(whole)).reshape(values[name][1])
-        key = (chain.op.id, "reached")
-        if key not in self.sessions:
-            inputs = {name: (_element(values, name, array), array.ndim) for name, array in feeds.items()}
-            rest = {name: array for name, array in chain.constants.items() if name not in feeds}
-            wanted = {chain.result: values[chain.result][0]}
-            self.sessions[key] = self.engine.parts.session(chain.nodes, inputs, wanted, rest)
-        [result] = self._run(chain, self.sessions[key], [chain.result], feeds)
-        if result.size != chain.view.size:
-            raise Mismatch(
-                f"operator {chain.op.name} makes {result.size:,} elements: its reach contradicts the model"
-            )
-        across = slice(None) if columns is None else slice(*columns)
-        made = chain.view.whole(result)[slice(*images), slice(*channels), slice(*rows), across]
-        return np.ascontiguousarray(made)
-
-    def _rows(self, chain: Chain) -> Rows | None:
-        from onchip.run.tiled.rows import rows_of  # nests are above this room
-
-        if chain.op.id not in self.rows:
-            self.rows[chain.op.id] = rows_of(self.engine, chain)
-        return self.rows[chain.op.id]
-
-    def joined(
-        self,
-        chain: Chain,
-        tensor: int,
-        value: Array,
-        images: tuple[int, int],
-        rows: tuple[int, int],
-        channels: tuple[tuple[int, int], tuple[int, int]],
-    ) -> Array:
-        """Return some channels of a concat that converts, of one operand: `channels` are those of both."""
-        operands = []
-        for t, view in zip(chain.reads, chain.views, strict=True):
-            shape = (value.shape[0], view.channels, *value.shape[2:])
-            operands.append(np.full(shape, poison_of(chain.nodes, value.dtype), value.dtype))
-            if t == tensor:
-                operands[-1][:, slice(*channels[0])] = value
-        return self.reached(chain, operands, images, rows, channels[1], {})
-
-    def _matrix(self, chain: Chain, operand: Array, weight: Array | None, bias: Array | None) -> Array:
-        """Run the node itself, on its operand in the node's shape and its matrix as it was stored."""
-        assert weight is not None
-        assert chain.head is not None
-        flat = weight.reshape(weight.shape[0], -1)
-        stored = any(a.name == "transB" and a.i for a in chain.head.attribute)
-        feeds = [_rows(chain, operand), np.ascontiguousarray(flat if stored else flat.T)]
-        if bias is not None:
-            feeds.append(bias)
-        return chain.view.to_map(self._node(chain, chain.head, (len(feeds),), feeds))
-
-    def partial(self, chain: Chain, operand: Array, weight: Array, missing: Missing) -> Array:
-        """Return the contribution of some input channels to all output channels of `weight`."""
-        if chain.kind == "conv":
-            window = (chain.rows[0].span, chain.columns[0].span)
-            alone = operand.shape[2:] == window and not any(missing)
-            if alone and operand.shape[1] == weight.shape[1]:
-                return _one_pixel(chain, operand, weight)
-            return self.convolve(chain, operand, weight, missing)
-        return chain.view.to_map(self._product(_rows(chain, operand), weight.reshape(weight.shape[0], -1).T))
-
-    def _product(self, left: Array, right: Array) -> Array:
-        """Return a product of matrices, on one thread: numpy's wait for each other where cores are busy."""
-        if left.dtype != right.dtype or left.dtype.kind != "f":
-            return left @ right
-        from onnx import helper
-
-        element = int(helper.np_dtype_to_tensor_dtype(left.dtype))
-        key = ("product", element)
-        if key not in self.sessions:
-            node = helper.make_node("MatMul", ["left", "right"], ["product"])
-            sides = {"left": (element, 2), "right": (element, 2)}
-            self.sessions[key] = self.engine.parts.session([node], sides, {"product": element}, {})
-        feeds = {"left": np.ascontiguousarray(left), "right": np.ascontiguousarray(right)}
-        found: Array = self.sessions[key].run(["product"], feeds)[0]
-        return found
-
-    def closed(self, chain: Chain, total: Array, bias: Array | None) -> Array:
-        """Return the head's result from the sum of all partial ones; `bias` has one value a channel."""
-        alpha = beta = 1.0
-        if chain.head is not None and chain.head.op_type == "Gemm":
-            alpha = next((a.f for a in chain.head.attribute if a.name == "alpha"), 1.0)
-            beta = next((a.f for a in chain.head.attribute if a.name == "beta"), 1.0)
-        if alpha != 1.0:
-            total = total * np.asarray(alpha, total.dtype)
-        if bias is not None:
-            total = total + (bias.reshape(-1) * np.asarray(beta, total.dtype))[None, :, None, None]
-        return total
 
     def _pool(
         self, chain: Chain, operand: Array, missing: Missing, shape: tuple[int, int], *, whole: bool
@@ -312,7 +181,7 @@ class Kernels:
             data = [name for name in node.input if name]
             inputs = {n: (_element(types, n, a), a.ndim) for n, a in zip(names, feeds, strict=True)}
             rest = {n: chain.constants[n] for n in data if n not in inputs}
-            made = types[node.output[0].removesuffix("@product")][0]
+            made = types[node.output[0]][0]
             self.sessions[full] = self.engine.parts.session([node], inputs, {node.output[0]: made}, rest)
         arrays = {n: np.ascontiguousarray(a) for n, a in zip(names, feeds, strict=True)}
         return self._run(chain, self.sessions[full], [node.output[0]], arrays)[0]
@@ -379,14 +248,6 @@ def _padded(chain: Chain, operand: Array, missing: Missing, shape: tuple[int, in
     return _filled(operand[:, :, :, first : first + wide], missing, fill)
 
 
-def _one_pixel(chain: Chain, operand: Array, weight: Array) -> Array:
-    """Return a convolution of a whole window as a product, which needs no kernel's set-up."""
-    geometry = chain.op.geometry
-    down, right = geometry.dilation if geometry is not None and geometry.dilation else (1, 1)
-    taken = operand[:, :, ::down, ::right].reshape(operand.shape[0], -1)
-    return (taken @ weight.reshape(weight.shape[0], -1).T)[:, :, None, None]
-
-
 def _filled(operand: Array, missing: Missing, fill: float) -> Array:
     if not any(missing):
         return operand
@@ -400,16 +261,6 @@ def _stated(chain: Chain, operand: Array, missing: Missing) -> Missing:
     padding = geometry.padding if geometry is not None and geometry.padding else (0, 0, 0, 0)
     top, left, bottom, right = (min(m, p) for m, p in zip(missing, padding, strict=True))
     return top, left, bottom, right
-
-
-def _rows(chain: Chain, operand: Array) -> Array:
-    """Return a matrix product's operand: [rows, features] of a part of a map.
-
-    The features of a row are all elements of an image where the operand lies as a map of several pixels.
-    """
-    if chain.view.flat and (chain.weight is None or chain.weight.shape[2:] == (1, 1)):
-        return np.ascontiguousarray(operand[0, :, :, 0].T)
-    return np.ascontiguousarray(operand.reshape(operand.shape[0], -1))
 
 
 def _cut(p: Parameter, region: Region) -> tuple[slice, ...]:

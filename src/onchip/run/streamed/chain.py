@@ -6,7 +6,7 @@ Only such chains can be run on a part of their maps. Any other operator is refus
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,8 +17,7 @@ from onchip.network import Operator
 from onchip.network.windows import Window, window_of
 from onchip.readers.traits import ELEMENTWISE, VENDOR
 from onchip.run.onnx_engine import OnnxEngine
-from onchip.run.tiled.addends import addend_apart
-from onchip.run.tiled.maps import Map, map_of
+from onchip.run.streamed.maps import Map, map_of
 
 if TYPE_CHECKING:
     import onnx
@@ -27,8 +26,8 @@ __all__ = ["Chain", "Kind", "Parameter", "chain_of"]
 
 Array = np.ndarray[Any, Any]
 
-Kind = Literal["conv", "matrix", "pool", "concat", "pad", "rowwise", "elementwise", "reached"]
-"""The ways to run a chain on a part of its maps; `reached`: all its nodes, on operands poisoned elsewhere."""
+Kind = Literal["conv", "pool", "concat", "pad", "elementwise"]
+"""The ways to run a chain on a part of its maps."""
 
 _LAYOUT = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 _POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
@@ -37,8 +36,6 @@ _OVER_A_MAP = frozenset({
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
     "ReduceProd", "ReduceSum", "ReduceSumSquare",
 })  # fmt: skip
-_COPIES = frozenset({"Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose"})
-_ROWWISE = frozenset({"LRN", "LogSoftmax", "Softmax"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class Chain:
     """One operator, ready to be run in parts.
 
     `reads` are the tensors that the head (or, without one, the element-wise nodes) takes, in its order, under
-    the names `names`. `weight` is a convolution's or matrix's, [out channels, channels, rows, columns].
+    the names `names`. `weight` is a convolution's, [out channels, channels, rows, columns].
     """
 
     op: Operator
@@ -80,39 +77,6 @@ class Chain:
     parameters: tuple[Parameter, ...]
     constants: Mapping[str, Array]
     groups: int = 1
-    chosen: Array | None = None
-    """For an operator that copies, cuts or reorders channels: the source of each output channel."""
-    nodes: tuple[onnx.NodeProto, ...] = ()
-    """For an operator of kind `reached`, or a concat that converts: all of its nodes."""
-    stored: str | None = None
-    """For such an operator: the name of the constant `weight`, `turned` if that is a matrix [in, out]."""
-    turned: bool = False
-    apart: bool = False
-    """True if its node was taken apart: its sums are rounded in other places."""
-
-    @property
-    def reduces(self) -> bool:
-        """True if output channels sum over input channels."""
-        if self.kind == "matrix":
-            return True
-        summing = self.kind == "conv" or (self.kind == "reached" and self.weight is not None)
-        return summing and not self.depthwise
-
-    @property
-    def by_channel(self) -> bool:
-        """True if a channel of the output needs that channel of its operands, and no other."""
-        geometry = self.op.geometry
-        if geometry is None or self.reduces:
-            return False
-        if geometry.kind == "elementwise":
-            return all(view.channels in (1, self.view.channels) for view in self.views)
-        alike = len(self.views) == 1 and self.views[0].channels == self.view.channels
-        return geometry.kind in ("depthwise", "pool") and alike
-
-    @property
-    def depthwise(self) -> bool:
-        weight = self.weight
-        return weight is not None and weight.shape[1] == 1 and self.groups == weight.shape[0] > 1
 
     @property
     def pieces(self) -> tuple[tuple[int, int], ...]:
@@ -122,10 +86,6 @@ class Chain:
             found.append((t, at))
             at += view.channels
         return tuple(found)
-
-    def is_broadcast(self, operand: int) -> bool:
-        """Return whether the operand has fewer elements than the output."""
-        return self.kind == "elementwise" and self.views[operand].size < self.view.size
 
 
 def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, images: bool) -> Chain:
@@ -143,9 +103,6 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     given = {value[t]: t for t in op.inputs}
     found, names = engine.parts.between(given, [value[op.outputs[0]]], f"operator {op.name}")
     constants = {name: engine.parts.constants[name] for name in names}
-    copies = all(node.op_type in _COPIES or set(node.input) <= set(constants) for node in found)
-    if copies and len(op.inputs) == 1 and op.geometry is not None and op.geometry.kind == "rowwise":
-        return _copy(engine, op, maps, found, constants, refuse)
     images = images and not maps[op.outputs[0]].flat  # a matrix of rows has no images inside either
     # A value may have another shape than the map that a geometry makes of it: [images, channels], say.
     seen: dict[str, tuple[int, Map]] = {
@@ -196,14 +153,8 @@ def chain_of(engine: OnnxEngine, op: Operator, maps: Mapping[int, Map], *, image
     [output] = op.outputs
     if head is None and not tail:
         raise refuse("it computes nothing")
-    apart = None if head is None else addend_apart(head, constants)
-    if apart is not None:
-        head, added, values = apart
-        tail.insert(0, added)
-        constants.update(values)
     make = _Maker(engine, op, maps, seen, constants, head, tuple(tail), refuse, images)
-    made = make.chain(output)
-    return made if apart is None else replace(made, apart=True)
+    return make.chain(output)
 
 
 _VENDORS_BY_ELEMENT = frozenset({
@@ -248,57 +199,6 @@ def _moves_nothing(
     return False
 
 
-def _copy(
-    engine: OnnxEngine,
-    op: Operator,
-    maps: Mapping[int, Map],
-    found: list[onnx.NodeProto],
-    constants: Mapping[str, Array],
-    refuse: Any,
-) -> Chain:
-    """Return an operator that copies channels; its nodes, run on the channels' numbers, show which ones."""
-    [source], [output] = op.inputs, op.outputs
-    read, made = maps[source], maps[output]
-    value = engine.executable.value
-    element, shape = engine.values[value[source]]
-    session = engine.parts.session(
-        found, {value[source]: (element, len(shape))}, {value[output]: element}, constants
-    )
-    numbers = np.arange(read.channels, dtype=engine.slots.dtype[source])[None, :, None, None]
-    whole = np.broadcast_to(numbers, (read.images, read.channels, read.rows, read.columns))
-    try:
-        [result] = session.run([value[output]], {value[source]: np.ascontiguousarray(whole).reshape(shape)})
-    except Exception as problem:  # onnxruntime's errors have no common class
-        raise refuse(f"onnxruntime says {(str(problem).strip().splitlines() or ['?'])[0]}") from None
-    if result.size != made.size:
-        raise refuse("it does not copy channels")
-    copied = result.reshape(made.images, made.channels, made.rows, made.columns)
-    if (copied != copied[:1, :, :1, :1]).any():
-        raise refuse("it moves more than channels")
-    sides = [(read.rows, made.rows), (read.columns, made.columns)]
-    if any(size != whole for size, whole in sides):
-        raise refuse("it moves more than channels")
-    return Chain(
-        op=op,
-        kind="rowwise",
-        output=output,
-        reads=(source,),
-        names=(value[source],),
-        views=(read,),
-        rows=(Window(read.rows, made.rows),),
-        columns=(Window(read.columns, made.columns),),
-        head=found[-1],
-        result=value[output],
-        view=made,
-        tail=(),
-        weight=None,
-        bias=None,
-        parameters=(),
-        constants=constants,
-        chosen=copied[0, :, 0, 0].astype(np.int64),
-    )
-
-
 class _Maker:
     def __init__(
         self,
@@ -317,7 +217,7 @@ class _Maker:
         self.images = images
 
     def view_of(self, value: str) -> Map:
-        shape = self.engine.values[value.removesuffix("@product")][1]
+        shape = self.engine.values[value][1]
         view = map_of(shape, images=self.images)
         if view is None:
             raise self.refuse(f"{value} has {len(shape)} dimensions")
@@ -339,10 +239,9 @@ class _Maker:
         reads = tuple(self.seen[n][0] for n in names)
         views = tuple(self.seen[n][1] for n in names)
         rows, columns = self.windows(str(kind), reads, out)
-        if kind != "matrix":
-            for t, seen in zip(reads, views, strict=True):
-                if not seen.same_as(self.maps[t]):
-                    raise self.refuse("it reads an operand in another shape")
+        for t, seen in zip(reads, views, strict=True):
+            if not seen.same_as(self.maps[t]):
+                raise self.refuse("it reads an operand in another shape")
         return Chain(
             op=self.op,
             kind=kind,  # type: ignore[arg-type]
@@ -380,18 +279,6 @@ class _Maker:
             axes = attributes["axes"].ints if "axes" in attributes else self._numbers(head, 1)
             if sorted(first.axes[int(axis) % 4] for axis in axes) == ["h", "w"]:
                 return "pool", None, None, 1
-        if kind in ("Gemm", "MatMul") and names == [head.input[0]] and (first.rank == 2 or first.flat):
-            matrix = self.constants[head.input[1]]
-            if matrix.ndim != 2 or ("transA" in attributes and attributes["transA"].i):
-                raise self.refuse("its matrix has no two dimensions")
-            if not ("transB" in attributes and attributes["transB"].i):
-                matrix = matrix.T
-            source = self.maps[self.seen[names[0]][0]]
-            if source.channels * (1 if source.flat else source.rows * source.columns) != matrix.shape[1]:
-                raise self.refuse("it does not read its map image by image")
-            kernel = (1, 1) if source.flat else (source.rows, source.columns)
-            bias = self.bias(head) if kind == "Gemm" else None
-            return "matrix", matrix.reshape(matrix.shape[0], source.channels, *kernel), bias, 1
         if kind == "Concat" and len(names) == len(head.input):
             axis = attributes["axis"].i % first.rank
             if first.axes[axis] == "c":
@@ -400,10 +287,6 @@ class _Maker:
             mode = attributes["mode"].s if "mode" in attributes else b"constant"
             if mode == b"constant" and self._pads(head) is not None:
                 return "pad", None, None, 1
-        if kind in _ROWWISE and len(names) == 1:
-            axis = attributes["axis"].i if "axis" in attributes else (1 if kind == "LRN" else -1)
-            if first.axes[axis % first.rank] == "c":
-                return "rowwise", None, None, 1
         raise self.refuse(f"{kind} with these operands")
 
     def _pads(self, head: onnx.NodeProto) -> tuple[int, int, int, int] | None:
@@ -473,7 +356,7 @@ class _Maker:
                     raise self.refuse("the plan's network does not say how it walks")
                 rows.append(window_of(geometry, 0, source.rows, out.rows))
                 columns.append(window_of(geometry, 1, source.columns, out.columns))
-            elif kind == "pool" or (kind == "matrix" and not source.flat):
+            elif kind == "pool":
                 rows.append(Window(source.rows, out.rows, stride=0, span=source.rows))
                 columns.append(Window(source.columns, out.columns, stride=0, span=source.columns))
             elif kind == "pad":
