@@ -1,0 +1,109 @@
+"""An address for every row of a schedule, in few bytes: the bytes of a plan are its extent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onchip import _core
+from onchip.microcontroller.rows.graph import RowGraph
+from onchip.microcontroller.rows.law import Life, Schedule, lives, most_alive
+from onchip.planners.limits import NO_LIMITS, Limits
+
+__all__ = ["Placed", "fault", "place"]
+
+TRIES = 60
+"""How often the packing starts over after a row that did not fit moved forward."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A schedule with an address for every row, in the order of `lives`; `bytes` is the extent."""
+
+    schedule: tuple[int, ...]
+    lives: tuple[Life, ...]
+    addresses: tuple[int, ...]
+    bytes: int
+
+
+def place(
+    graph: RowGraph,
+    schedule: Schedule,
+    *,
+    share: bool = False,
+    pieces: bool = True,
+    alignment: int = 1,
+    limits: Limits = NO_LIMITS,
+) -> Placed:
+    """Return addresses for the rows of a schedule.
+
+    `share`: a row may lie over rows that its step reads last, at their distance or more below. `pieces`: each
+    output lies in one piece from the lowest addresses on, and each held input in one piece up to the highest.
+    Addresses are multiples of `alignment`, those of a piece's later rows as far as its row size allows.
+    """
+    found = lives(graph, schedule)
+    at = {(life.operator, life.row): n for n, life in enumerate(found)}
+    bottom: list[int] = []
+    top: list[int] = []
+    if pieces:
+        for i, op in enumerate(graph.operators):
+            if op.held or op.kept:
+                (top if op.held else bottom).extend(at[i, row] for row in range(op.steps))
+    pairs = pairs_of(graph, schedule, found) if share else ()
+    packed = _core.rows_pack(
+        rows=[_core.RowRectangle(made=life.made, read=max(life.read, life.made), bytes=life.bytes) for n, life in enumerate(found)],
+        pairs=[_core.RowPair(under=u, over=o, distance=d) for u, o, d in pairs],
+        bottom=bottom,
+        top=top,
+        alignment=alignment,
+        least=most_alive(graph, schedule, share=share),
+        tries=TRIES,
+        limits=limits.core(lambda _: limits.stopped()),
+    )
+    return Placed(tuple(schedule), found, tuple(packed.addresses), packed.extent)
+
+
+def pairs_of(graph: RowGraph, schedule: Schedule, found: Sequence[Life]) -> tuple[tuple[int, int, int], ...]:
+    """Return the pairs of rows that may share bytes: a row made, a row that its step reads last, the distance."""
+    made = {life.made: n for n, life in enumerate(found) if life.made >= 0}
+    pairs = []
+    for n, life in enumerate(found):
+        if graph.operators[life.operator].kept or life.read <= life.made:
+            continue
+        distances = [
+            operand.distance
+            for operand in graph.operators[schedule[life.read]].operands
+            if operand.maker == life.operator
+        ]
+        pairs.append((made[life.read], n, max(distances)))
+    return tuple(pairs)
+
+
+def fault(graph: RowGraph, placed: Placed, *, share: bool = False, pieces: bool = True) -> str | None:
+    """Return what is wrong with the addresses, or None: found from the definition, pair by pair."""
+    found = lives(graph, placed.schedule)
+    if found != placed.lives or len(found) != len(placed.addresses):
+        return "the rows are others"
+    if any(a < 0 or a + life.bytes > placed.bytes for a, life in zip(placed.addresses, found, strict=True)):
+        return "a row lies outside"
+    allowed = {(u, o): d for u, o, d in pairs_of(graph, placed.schedule, found)} if share else {}
+    order = sorted(range(len(found)), key=lambda n: found[n].made)
+    alive: list[int] = []
+    for n in order:
+        alive = [m for m in alive if found[m].read >= found[n].made]
+        for m in alive:
+            a, b = placed.addresses[n], placed.addresses[m]
+            if a + found[n].bytes <= b or b + found[m].bytes <= a:
+                continue
+            distance = allowed.get((n, m), allowed.get((m, n)))
+            if distance is None or (b - a if (n, m) in allowed else a - b) < distance:
+                return f"rows {found[n]} and {found[m]} lie over one another"
+        alive.append(n)
+    if pieces:
+        where = {(life.operator, life.row): a for life, a in zip(found, placed.addresses, strict=True)}
+        for i, op in enumerate(graph.operators):
+            if (op.held or op.kept) and any(
+                where[i, row] != where[i, 0] + row * op.bytes for row in range(op.steps)
+            ):
+                return f"{op.name} lies in pieces"
+    return None
