@@ -9,8 +9,15 @@ from onchip import _core
 from onchip.microcontroller.rows.graph import RowGraph
 from onchip.microcontroller.rows.law import Life, Schedule, lives, most_alive
 from onchip.planners.limits import NO_LIMITS, Limits
+from onchip.planners.packing import Buffer, pack
 
 __all__ = ["Placed", "fault", "place"]
+
+NODES = 30_000
+"""Nodes of the packing search in each extent that is tried."""
+
+STEPS = 1000
+"""Extents that differ by less than this part are one."""
 
 TRIES = 60
 """How often the packing starts over after a row that did not fit moved forward."""
@@ -60,7 +67,62 @@ def place(
         tries=TRIES,
         limits=limits.core(lambda _: limits.stopped()),
     )
-    return Placed(tuple(schedule), found, tuple(packed.addresses), packed.extent)
+    placed = Placed(tuple(schedule), found, tuple(packed.addresses), packed.extent)
+    return placed if share else _tightened(graph, placed, bottom, top, alignment, limits)
+
+
+def _tightened(
+    graph: RowGraph,
+    placed: Placed,
+    bottom: Sequence[int],
+    top: Sequence[int],
+    alignment: int,
+    limits: Limits,
+) -> Placed:
+    """Return the rows within fewer bytes where the packing search finds addresses: halves of what is left."""
+    best = placed
+    size = [graph.operators[life.operator].bytes for life in placed.lives]
+    low = most_alive(graph, placed.schedule, share=False)
+    first = True
+    while low < best.bytes and not limits.over():
+        middle = low if first else low + (best.bytes - low) // 2
+        first = False
+        offsets = _fixed(size, bottom, top, middle, alignment)
+        found = None
+        if offsets is not None:
+            buffers = [
+                Buffer(life.made, max(life.read, life.made) + 1, life.bytes, 1 if n in offsets else alignment, offsets.get(n))
+                for n, life in enumerate(placed.lives)
+            ]
+            answer = pack(
+                buffers, middle, node_limit=NODES, time_limit=limits.left(), engines=("search",), seed=limits.seed
+            )
+            found = answer.offsets if answer.status == "packed" else None
+        if found is None:
+            low = middle + max(1, middle // STEPS)
+            continue
+        extent = max(a + b for a, b in zip(found, size, strict=True))
+        best = Placed(placed.schedule, placed.lives, tuple(found), extent)
+    return best
+
+
+def _fixed(
+    size: Sequence[int], bottom: Sequence[int], top: Sequence[int], extent: int, alignment: int
+) -> dict[int, int] | None:
+    """Return the addresses of rows in pieces within an extent; None where they do not fit."""
+    found: dict[int, int] = {}
+    at = 0
+    for n in bottom:
+        found[n] = at
+        at += size[n]
+    end = at
+    at = (extent - sum(size[n] for n in top)) // alignment * alignment
+    if at < 0 or end > extent:
+        return None
+    for n in top:
+        found[n] = at
+        at += size[n]
+    return found
 
 
 def pairs_of(graph: RowGraph, schedule: Schedule, found: Sequence[Life]) -> tuple[tuple[int, int, int], ...]:
