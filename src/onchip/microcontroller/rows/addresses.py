@@ -9,9 +9,11 @@ from onchip import _core
 from onchip.microcontroller.rows.graph import RowGraph
 from onchip.microcontroller.rows.law import Life, Schedule, lives, most_alive
 from onchip.planners.limits import NO_LIMITS, Limits
-from onchip.planners.packing import Buffer, pack
+from onchip.planners.packing import Buffer, Engine, pack
 
 __all__ = ["Placed", "fault", "place"]
+
+ENGINES: tuple[Engine, ...] = ("search",)
 
 NODES = 30_000
 """Nodes of the packing search in each extent that is tried."""
@@ -39,13 +41,15 @@ def place(
     *,
     share: bool = False,
     pieces: bool = True,
+    outputs: Sequence[Sequence[int]] | None = None,
     alignment: int = 1,
     limits: Limits = NO_LIMITS,
 ) -> Placed:
     """Return addresses for the rows of a schedule.
 
     `share`: a row may lie over rows that its step reads last, at their distance or more below. `pieces`: each
-    output lies in one piece from the lowest addresses on, and each held input in one piece up to the highest.
+    output lies in one piece from the lowest addresses on, and each held input in one piece up to the highest;
+    `outputs` are the operators of each output, in the order of its bytes (None: each one that is kept).
     Addresses are multiples of `alignment`, those of a piece's later rows as far as its row size allows.
     """
     found = lives(graph, schedule)
@@ -53,12 +57,18 @@ def place(
     bottom: list[int] = []
     top: list[int] = []
     if pieces:
+        ends = [(i,) for i in graph.outputs] if outputs is None else outputs
+        for i in dict.fromkeys(i for parts in ends for i in parts):
+            bottom += [at[i, row] for row in range(graph.operators[i].steps)]
         for i, op in enumerate(graph.operators):
-            if op.held or op.kept:
-                (top if op.held else bottom).extend(at[i, row] for row in range(op.steps))
+            if op.held and not op.kept:
+                top += [at[i, row] for row in range(op.steps)]
     pairs = pairs_of(graph, schedule, found) if share else ()
     packed = _core.rows_pack(
-        rows=[_core.RowRectangle(made=life.made, read=max(life.read, life.made), bytes=life.bytes) for n, life in enumerate(found)],
+        rows=[
+            _core.RowRectangle(made=life.made, read=max(life.read, life.made), bytes=life.bytes)
+            for n, life in enumerate(found)
+        ],
         pairs=[_core.RowPair(under=u, over=o, distance=d) for u, o, d in pairs],
         bottom=bottom,
         top=top,
@@ -91,11 +101,22 @@ def _tightened(
         found = None
         if offsets is not None:
             buffers = [
-                Buffer(life.made, max(life.read, life.made) + 1, life.bytes, 1 if n in offsets else alignment, offsets.get(n))
+                Buffer(
+                    life.made,
+                    max(life.read, life.made) + 1,
+                    life.bytes,
+                    1 if n in offsets else alignment,
+                    offsets.get(n),
+                )
                 for n, life in enumerate(placed.lives)
             ]
             answer = pack(
-                buffers, middle, node_limit=NODES, time_limit=limits.left(), engines=("search",), seed=limits.seed
+                buffers,
+                middle,
+                node_limit=NODES,
+                time_limit=limits.left(),
+                engines=ENGINES,
+                seed=limits.seed,
             )
             found = answer.offsets if answer.status == "packed" else None
         if found is None:
@@ -126,7 +147,7 @@ def _fixed(
 
 
 def pairs_of(graph: RowGraph, schedule: Schedule, found: Sequence[Life]) -> tuple[tuple[int, int, int], ...]:
-    """Return the pairs of rows that may share bytes: a row made, a row that its step reads last, the distance."""
+    """Return the pairs of rows that may share bytes: one made, one that its step reads last, a distance."""
     made = {life.made: n for n, life in enumerate(found) if life.made >= 0}
     pairs = []
     for n, life in enumerate(found):

@@ -45,7 +45,7 @@ class RowOperator:
 
 @dataclass(frozen=True)
 class RowGraph:
-    """Operators in an order in which they can run; operands name earlier operators, or the operator itself."""
+    """Operators in an order in which they can run; operands name earlier ones, or the operator itself."""
 
     operators: tuple[RowOperator, ...]
 

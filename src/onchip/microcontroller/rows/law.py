@@ -29,7 +29,7 @@ class Life:
 
 
 def lives(graph: RowGraph, schedule: Schedule) -> tuple[Life, ...]:
-    """Return the life of every row, in the order of making; raises `ValueError` for a schedule that is illegal.
+    """Return the life of every row, in the order of making; raise `ValueError` for an illegal schedule.
 
     Legal is a schedule that makes every row once, each after the rows of its windows.
     """

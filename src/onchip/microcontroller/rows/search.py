@@ -86,7 +86,8 @@ def core_operators(graph: RowGraph) -> Sequence[_core.RowOperator]:
             held=op.held,
             anew=op.anew,
             operands=[
-                _core.RowOperand(maker=o.maker, windows=list(o.windows), distance=o.distance) for o in op.operands
+                _core.RowOperand(maker=o.maker, windows=list(o.windows), distance=o.distance)
+                for o in op.operands
             ],
         )
         for op in graph.operators

@@ -28,6 +28,8 @@ from onchip.microcontroller.rows.windows import (
 __all__ = ["TextMap", "graph_of_text", "maps_of_text"]
 
 KINDS = frozenset({"input", "conv", "dw", "pool", "add", "resize", "bilinear", "sum", "last", "whole"})
+ATTRIBUTES = ("k", "s", "p", "in")
+FLAGS = ("half", "keep")
 SUM_BYTES = 4
 MOST_PLACES = 1 << 16
 
@@ -81,7 +83,8 @@ def _map_of(words: list[str], names: dict[str, int], before: list[TextMap]) -> T
     given: dict[str, str] = {}
     for word in rest:
         key, _, value = word.partition("=")
-        if key not in ("k", "s", "p", "in", "half", "keep") or key in given or (key in ("half", "keep")) == bool(value):
+        known = key in ATTRIBUTES or key in FLAGS
+        if not known or key in given or (key in FLAGS) == bool(value):
             raise ValueError(f"{word} is no attribute, or comes twice")
         given[key] = value
     shape = _numbers(size, "x", 3)
@@ -91,10 +94,16 @@ def _map_of(words: list[str], names: dict[str, int], before: list[TextMap]) -> T
     if kind in ("dw", "pool", "resize", "bilinear", "sum", "last") and len(reads) != 1:
         raise ValueError(f"{kind} reads one map")
     found = TextMap(
-        name, kind, (shape[0], shape[1], shape[2]),
-        _pair(given.get("k", "1x1"), "x"), _pair(given.get("s", "1x1"), "x"), _pair(given.get("p", "0,0"), ",", least=0),
-        reads, "half" in given, "keep" in given,
-    )  # fmt: skip
+        name,
+        kind,
+        (shape[0], shape[1], shape[2]),
+        _pair(given.get("k", "1x1"), "x"),
+        _pair(given.get("s", "1x1"), "x"),
+        _pair(given.get("p", "0,0"), ",", least=0),
+        reads,
+        "half" in given,
+        "keep" in given,
+    )
     _must_fit(found, [before[i] for i in reads])
     return found
 
@@ -104,7 +113,7 @@ def _must_fit(made: TextMap, read: list[TextMap]) -> None:
     for operand in read:
         h, w, c = operand.shape
         wrong = (
-            (made.kind in ("add", "last") and (h, w) != (rows, columns) and made.kind == "add")
+            (made.kind == "add" and (h, w) != (rows, columns))
             or (made.kind == "add" and c > channels)
             or (made.kind == "dw" and channels % c)
             or (made.kind in ("pool", "resize", "bilinear", "sum", "last") and c != channels)
@@ -112,7 +121,8 @@ def _must_fit(made: TextMap, read: list[TextMap]) -> None:
             or (made.kind == "last" and (operand.kind != "sum" or rows != 1))
         )
         if wrong:
-            raise ValueError(f"{operand.name}, {h}x{w}x{c}, is no operand of {made.kind} {rows}x{columns}x{channels}")
+            sizes = f"{h}x{w}x{c}", f"{rows}x{columns}x{channels}"
+            raise ValueError(f"{operand.name}, {sizes[0]}, is no operand of {made.kind} {sizes[1]}")
 
 
 def _known(name: str, names: dict[str, int]) -> int:

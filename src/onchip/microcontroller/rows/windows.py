@@ -9,7 +9,9 @@ from onchip.microcontroller.rows.graph import Rows
 __all__ = ["all_rows", "beside", "by_element", "by_pixel", "clipped", "first_read", "same_rows"]
 
 
-def clipped(size: int, made: int, kernel: int, stride: int, before: int, dilation: int = 1) -> tuple[Rows, ...]:
+def clipped(
+    size: int, made: int, kernel: int, stride: int, before: int, dilation: int = 1
+) -> tuple[Rows, ...]:
     """Return the window of each of `made` places: those of `size` places that its kernel covers."""
     span = (kernel - 1) * dilation + 1
     found = []
@@ -31,7 +33,7 @@ def all_rows(size: int, made: int) -> tuple[Rows, ...]:
 
 
 def first_read(columns: Sequence[Rows]) -> tuple[int | None, ...]:
-    """Return, for each column and one beyond, the first column that it or a later one reads; None for none."""
+    """Return, for each column and one beyond, the first that it or a later one reads; None for none."""
     found: list[int | None] = [None]
     for low, high in reversed(columns):
         known = found[-1]
@@ -51,8 +53,11 @@ def by_pixel(columns: Sequence[Rows], made: int, read: int) -> int:
 
 
 def by_element(columns: Sequence[Rows], made: int, read: int, multiplier: int = 1) -> int:
-    """Return the distance of a kernel whose elements read their own channel alone, `multiplier` of each."""
-    return _distance(columns, made, read, multiplier - 1)
+    """Return the distance of a kernel whose elements read their own channel alone, `multiplier` of each.
+
+    With more than one, what is written gets ahead of what is read by each channel of the pixel.
+    """
+    return _distance(columns, made, read, (multiplier - 1) * read)
 
 
 def _distance(columns: Sequence[Rows], made: int, read: int, within: int) -> int:
