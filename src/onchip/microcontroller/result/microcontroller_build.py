@@ -102,7 +102,10 @@ class Maker:
         """Return the result with other methods' needs for the network of this file."""
         from onchip.microcontroller.result.microcontroller_beside import beside
 
-        return replace(made, beside=beside(content, network_of(self.model), made.plan, self.say))
+        held = self.options.input == "held"
+        network = network_of(self.model)
+        methods = beside(content, self.model, network, made.plan, self.say, held=held)
+        return replace(made, beside=methods)
 
     def sources(self, shared: Collection[str]) -> Sources:
         """Return the C alone."""
