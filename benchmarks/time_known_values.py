@@ -20,7 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from onchip.check import certify, check_plan
+from onchip.base.errors import IllegalPlan
+from onchip.check import certify, check, layout_of
 from onchip.check.nest_clock import NestClock
 from onchip.check.units import streams_of, units_of
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
@@ -156,33 +157,32 @@ def renamed(case: Case, lines: Sequence[str]) -> list[str]:
     return found
 
 
-def in_place(network: Network, nest: Nest, ops: Sequence[str], kept: set[str]) -> Nest:
-    """Return the nest with every norm and element-wise operator in the place of its inner operand, where
-    its output has a home in the group.
+def in_place(network: Network, group: Group, streamed: Sequence[str], whole: set[str]) -> Group:
+    """Return the group with every norm and element-wise operator in the place of an inner operand, where
+    the checker lets it and its output has a home in the group.
     """
-    made = {network.tensors[t].name for op in ops for t in network.operators[network.operator_id[op]].outputs}
-    read_by: dict[str, int] = {}
-    for op in network.operators:
-        for t in op.inputs:
-            read_by[network.tensors[t].name] = read_by.get(network.tensors[t].name, 0) + 1
+    ids = [network.operator_id[name] for name in group.operators]
+    known = [network.tensor_id[name] for name in streamed]
 
-    def item(one: Loop | Leaf) -> Loop | Leaf:
-        if isinstance(one, Loop):
-            return replace(one, body=tuple(map(item, one.body)))
-        op = network.operators[network.operator_id[one.operator]]
-        if op.work:
-            return one
-        out = network.tensors[op.outputs[0]].name
-        inner = [
-            name
-            for t in op.inputs
-            if (name := network.tensors[t].name) in made and read_by[name] == 1 and name not in kept
-        ]
-        readers = {v for t in op.outputs for v in network.operators if t in v.inputs}
-        home = out in kept or (readers and all(v.name in ops for v in readers))
-        return replace(one, over=inner[0]) if inner and home else one
+    def put(item: Loop | Leaf, leaf: str, operand: str) -> Loop | Leaf:
+        if isinstance(item, Loop):
+            return replace(item, body=tuple(put(inner, leaf, operand) for inner in item.body))
+        return replace(item, over=operand) if item.operator == leaf else item
 
-    return replace(nest, body=tuple(map(item, nest.body)))
+    for op in [network.operators[v] for v in reversed(ids) if not network.operators[v].work]:
+        if network.tensors[op.outputs[0]].name in whole:
+            continue
+        for name in [network.tensors[t].name for t in op.inputs]:
+            assert isinstance(group.tiling, Nest)
+            body = tuple(put(item, op.name, name) for item in group.tiling.body)
+            tried = replace(group, tiling=replace(group.tiling, body=body))
+            try:
+                layout_of(network, tried, streamed=known)
+            except IllegalPlan:
+                continue
+            group = tried
+            break
+    return group
 
 
 def plan_of(case: Case) -> tuple[Plan, list[tuple[str, int, int, int | None]]]:
@@ -195,7 +195,6 @@ def plan_of(case: Case) -> tuple[Plan, list[tuple[str, int, int, int | None]]]:
         lines = renamed(case, lines)
         nest, ops = nest_of(worded, lines)
         kept = {word.partition(":")[0] for line in lines if "keep" in line for word in line.split()[1:]}
-        nest = in_place(network, nest, ops, kept)
         made = {network.tensors[network.operators[network.operator_id[op]].outputs[0]].name for op in ops}
         names = {name for op in ops for name in worded.outside[op]} & set(network.tensor_id)
         after = {
@@ -205,8 +204,8 @@ def plan_of(case: Case) -> tuple[Plan, list[tuple[str, int, int, int | None]]]:
             for t in op.inputs
         } | {network.tensors[t].name for t in network.outputs}
         outside = {name for name in names if name not in made or name in after}
-        groups.append(Group(f"g{n}", ops, 0, tiling=nest))
         streams.append(sorted(outside & kept))
+        groups.append(in_place(network, Group(f"g{n}", ops, 0, tiling=nest), streams[-1], outside - kept))
         wholes.append(sorted(outside - kept))
     program, sized = program_of(network, groups, streams, wholes, chip)
     plan = certify(
@@ -273,7 +272,7 @@ def main() -> None:
     for case in read(asked.nests):
         began = time.process_time()
         plan, theirs = plan_of(case)
-        check_plan(plan)
+        check(plan)
         units = units_of(
             plan.network, plan.groups, alignment=plan.chip.alignment_bytes, weights_resident=False,
             streamed=streams_of(plan.program),
