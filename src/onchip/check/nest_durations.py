@@ -133,7 +133,6 @@ def needed(use: Use, sides: Sequence[int], ranges: Sequence[range]) -> int:
     found = 1
     for n, size in enumerate(sides):
         window = use.slides[n] if use.slides else None
-        seen = use.seen[n] if use.seen else None
         if use.axes[n] >= 0:
             found *= len(ranges[use.axes[n]])
         elif window is not None:
@@ -142,5 +141,5 @@ def needed(use: Use, sides: Sequence[int], ranges: Sequence[range]) -> int:
             last = (go[-1] * window.stride - window.before) // window.per + window.span
             found *= max(0, min(size, last) - min(low, size))
         else:
-            found *= size if seen is None else seen[1]
+            found *= size
     return found

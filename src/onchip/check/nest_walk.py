@@ -240,8 +240,7 @@ def _in_order(
     while todo:
         body = todo.pop()
         if body.moving:
-            items = body.moving[0].home.body
-            keep = _keep(nest, items) if len(body.moving[0].home.above) == len(items) else ()
+            keep = _keep(nest, () if body.turns is None else body.turns.where)
             at = {name: n for n, name in reversed([*enumerate(keep)])}
             names = [layout.axes.buffers[one.home.buffer].name for one in body.moving]
             rank = {one: (at.get(name, len(keep)), one.number) for one, name in zip(body.moving, names, strict=True)}
@@ -259,7 +258,8 @@ def _keep(nest: Nest, items: Sequence[int]) -> tuple[str, ...]:
     found: Nest | Loop = nest
     for n in items:
         inner = found.body[n]
-        assert isinstance(inner, Loop)
+        if isinstance(inner, Leaf):  # a slice of it keeps nothing
+            return ()
         found = inner
     return found.keep
 
