@@ -16,6 +16,8 @@ from onchip.check.rules import Broken
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network.axes import ALL, GroupAxes
 from onchip.plans import Leaf, Loop, Nest, Ways
+from onchip.network import Network
+from nest_networks import network_of
 from oracles.band_cases import banded_nest, banded_network
 from oracles.nest_cases import along, group_of, groups_network, random_nest, random_whole
 from oracles.nest_clock import Clocked, OperatorWork, SimGroup, simulate, trace_of
@@ -120,10 +122,45 @@ def laid(random: Random, nest: Nest, axes: GroupAxes, tiles: TileRates, work: li
     return replace(nest, body=tuple(map(item, nest.body)))
 
 
+def long_network(random: Random) -> Network:
+    """One product, or two after each other, with one long axis: loops have many turns, and repeat."""
+    sizes = [random.randint(1, 4) for _ in range(4)]
+    sizes[random.randrange(4)] = random.randint(9, 24)
+    lines = ["one MatMul: h(m,f) = x(m,d) A(d,f)", "two MatMul: z(m,y) = h(m,f) B(f,y)"]
+    count = random.choice((1, 1, 2))
+    words = " ".join(f"{letter}={size}" for letter, size in zip("mfdy", sizes, strict=True))
+    return network_of(words, lines[:count], ["x"], ["h", "z"][count - 1 : count]).network
+
+
+def looped(random: Random, axes: GroupAxes, outside: dict[str, bool]) -> Nest:
+    """One operator in loops along its axes in any order, some of them twice, with what each body keeps."""
+    [cut] = axes.operators
+    order = [axis for axis in range(len(cut.axes)) if random.random() < 0.85]
+    order += [axis for axis in order if cut.axes[axis] > 4 and random.random() < 0.3]
+    random.shuffle(order)
+    left, body = list(outside), (Leaf(cut.name),)
+    keeps = [tuple(name for name in left if random.random() < 0.3)]
+    tiles, now = [], list(cut.axes)
+    for axis in order:
+        taken = {name for keep in keeps for name in keep}
+        keeps.append(tuple(name for name in left if name not in taken and random.random() < 0.5))
+        now[axis] = random.choice((1, 1, 2, max(1, now[axis] // 2)))
+        tiles.append(now[axis])
+    item: tuple[Loop | Leaf, ...] = body
+    for axis, tile, keep in reversed([*zip(order, tiles, keeps[1:], strict=True)]):
+        item = (Loop(((cut.name, axis),), tile, item, keep),)
+    return Nest(item, keeps[0])
+
+
 def random_part(random: Random, tiles: TileRates, *, beside: bool) -> tuple[Part, SimGroup] | None:
     """A group: what the law takes, and what the simulation does. None if it is not legal."""
-    banded = random.random() < 0.35
-    network = banded_network(random) if banded else groups_network(random, most=3, windows=random.random() < 0.6)
+    kind = random.choice(("banded", "any", "any", "long", "long"))
+    if kind == "long":
+        network = long_network(random)
+    elif kind == "banded":
+        network = banded_network(random)
+    else:
+        network = groups_network(random, most=3, windows=random.random() < 0.6)
     axes, operands, leaving = operands_of(network)
     if any(ALL in cut.writes.axes and axes.buffers[cut.writes.buffer].elements > 1 for cut in axes.operators):
         return None
@@ -137,7 +174,10 @@ def random_part(random: Random, tiles: TileRates, *, beside: bool) -> tuple[Part
         OperatorWork(random.choice((0, 1, 1, 9)) if len(cut.axes) > cut.outputs else 0, random.randint(0, 5))
         for cut in axes.operators
     ]
-    nest = (banded_nest if banded else random_nest)(random, axes, outside)
+    if kind == "long" and len(axes.operators) == 1:
+        nest = looped(random, axes, outside)
+    else:
+        nest = (banded_nest if kind == "banded" else random_nest)(random, axes, outside)
     nest = laid(random, random_ways(random, nest, tiles), axes, tiles, work)
     nest = replace(nest, beside=beside)
     alignment, accumulator = 1, random.choice((None, None, 2, 4))

@@ -209,7 +209,7 @@ class NestTimes:
         loops began.
         """
         body.begin()
-        steady = body.windows is None and body.count > 3 and not self.walk_all
+        steady = body.windows is None and body.count > 3 and not (self.walk_all or self.slides(body))
         moving = [self.state[one] for one in _below(body)] if steady else []
         index, before = 0, None
         while index < body.count:
@@ -223,6 +223,19 @@ class NestTimes:
                     index, steady = body.count - 2, False
                 before = now
             index += 1
+
+    def slides(self, body: Body) -> bool:
+        """Return whether windows slide along a loop over what lies outside: they end at its borders, so that
+        turns read more or fewer bytes.
+        """
+        if self.tiles.scratchpad_bytes_per_second is None or body.turns is None:
+            return False
+        for visit in body.leaves:
+            axis = body.turns.over[visit.path.at]
+            cut = self.durations.layout.axes.operators[visit.path.at]
+            if any(window is not None and window.axis == axis for use in cut.uses for window in use.slides):
+                return True
+        return False
 
     def visit(self, visit: Visit) -> None:
         """Walk one step: what stands before it in the channels, and then itself."""
@@ -339,11 +352,11 @@ class NestTimes:
     def snapshot(self, moving: Sequence[_State]) -> _Snapshot:
         """Return all that an inner turn of a loop may read or write."""
         entries = [self.end, *self.channels]
-        uses = [1, *self.served]
+        uses = [self.walked, *self.served]
         same: list[object] = [self.shared_end is None]
         if self.shared_end is not None:
             entries.append(self.shared_end)
-            uses.append(1 + self.walked)
+            uses.append(self.walked)
         for state in moving:
             if state.owned:
                 entries += state.slots
