@@ -198,10 +198,7 @@ def plan_of(case: Case) -> tuple[Plan, list[tuple[str, int, int, int | None]]]:
         made = {network.tensors[network.operators[network.operator_id[op]].outputs[0]].name for op in ops}
         names = {name for op in ops for name in worded.outside[op]} & set(network.tensor_id)
         after = {
-            network.tensors[t].name
-            for op in network.operators
-            if op.name not in ops
-            for t in op.inputs
+            network.tensors[t].name for op in network.operators if op.name not in ops for t in op.inputs
         } | {network.tensors[t].name for t in network.outputs}
         outside = {name for name in names if name not in made or name in after}
         streams.append(sorted(outside & kept))
@@ -249,7 +246,8 @@ def program_of(
             if name not in here:
                 program.append((Alloc if name in made else Load)(name, place[name]))
                 here.add(name)
-        assert unit.crossing is not None and unit.nest is not None
+        assert unit.crossing is not None
+        assert unit.nest is not None
         program.append(Scratch(group.name, end))
         crosses = {network.tensors[t].name: moved for t, moved in unit.crossing.items()}
         program.append(Run(group.name, tuple((name, crosses[name]) for name in stream)))
@@ -262,7 +260,9 @@ def program_of(
 
 def main() -> None:
     """Print every case beside its figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("nests", type=Path)
     parser.add_argument("--walk-all", action="store_true")
     asked = parser.parse_args()
@@ -284,9 +284,7 @@ def main() -> None:
         assert ours == plan.result.latency_picoseconds
         moved = plan.result.dram_bytes
         name = f"{case.network}, {case.chip.lower()}, {case.room // KIB} KiB"
-        print(
-            f"| **{name}** | {ours:,} | {case.time:,} | {moved:,} | {case.bytes:,} | | | {took:.1f} |"
-        )
+        print(f"| **{name}** | {ours:,} | {case.time:,} | {moved:,} | {case.bytes:,} | | | {took:.1f} |")
         before = 0
         for totals, (names, picoseconds, bytes_, scratch), group in zip(
             clock.nests.totals, theirs, plan.groups, strict=True

@@ -24,7 +24,9 @@ from oracles.nest_clock_trial import time_trial
 
 def main() -> None:
     """Run the trials and print the counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("count", type=int, nargs="?", default=50_000)
     parser.add_argument("--first", type=int, default=0)
     asked = parser.parse_args()

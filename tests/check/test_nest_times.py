@@ -6,7 +6,6 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from oracles.nest_clock_trial import time_trial
 from timed_plans import CHIP, EXAMPLE, SPILLED, TILES, WORDED, chained, example, timed_plan
 
 from onchip.base.errors import ChipError, IllegalPlan, PlanFormatError
@@ -16,6 +15,7 @@ from onchip.check.nest_times import NoTimes, Timeline
 from onchip.machines.chip import parse_chip
 from onchip.network import Network, OperatorSpec, Reach, Side
 from onchip.plans import Group, Plan, from_json, from_text, to_json, to_text
+from oracles.nest_clock_trial import time_trial
 
 
 def plan(text: str = EXAMPLE, **copies: int) -> Plan:
@@ -50,8 +50,8 @@ def test_the_time_line_of_the_worked_example() -> None:
     nest_times_of(plan(A=2, B=2), timeline=line)
     ns = [(name, start // 1000, end // 1000) for _, name, _, _, start, end, _ in line.transfers]
     assert ns == [
-        ("A", 0, 11), ("x", 11, 30), ("B", 30, 41), ("A", 41, 52), ("B", 52, 63), ("A", 63, 74), ("B", 74, 85),
-        ("z", 94, 113),
+        ("A", 0, 11), ("x", 11, 30), ("B", 30, 41), ("A", 41, 52), ("B", 52, 63), ("A", 63, 74),
+        ("B", 74, 85), ("z", 94, 113),
     ]  # fmt: skip
     assert [(name, start // 1000, end // 1000) for _, name, start, end in line.steps] == [
         ("up", 30, 39), ("down", 41, 50), ("up", 52, 61), ("down", 63, 72), ("up", 74, 83), ("down", 85, 94),
@@ -87,7 +87,9 @@ def test_names_of_buffers_with_copies_may_need_quotes() -> None:
         [OperatorSpec("array", "Relu", ["a b"], ["ring"], reach=reach)],
         ["ring"],
     )
-    text = '  nest\n    for 1 over array:0 keep "a b":2@0/0 "ring":2\n      run array array 0\n    end\n  end\n'
+    text = (
+        '  nest\n    for 1 over array:0 keep "a b":2@0/0 "ring":2\n      run array array 0\n    end\n  end\n'
+    )
     lines = to_text(plan()).splitlines(keepends=True)
     first = next(n for n, line in enumerate(lines) if line.startswith("  nest"))
     last = next(n for n, line in enumerate(lines) if line.startswith("  end"))
@@ -186,7 +188,7 @@ size = 32
         (b"clock_hertz", b"clock", "tiles clock"),
         (b"= 32\nvector", b"= 3.5\nvector", "tiles step_cycles"),
         (b'"out"', b'"in"', "tiles side 1 kind"),
-        (b"= 6400000000", b"= 0", "tiles"),
+        (b"6400000000\ntransfer", b"0\ntransfer", "tiles"),
         (b"burst_bytes", b"bursts", "tiles channel 1 bursts"),
     ):
         with pytest.raises(ChipError, match=item) as refusal:

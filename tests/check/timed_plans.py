@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nest_networks import nest_of, network_of
-
 from onchip.check import certify
 from onchip.check.nests import nested
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
@@ -15,9 +14,7 @@ from onchip.plans import Group, Instruction, Nest, Plan, PlanChip, Run, Scratch
 
 __all__ = ["CHIP", "EXAMPLE", "SPILLED", "TILES", "WORDED", "chained", "example", "timed_plan"]
 
-TILES = TileRates(
-    10**9, (Channel(10**9, 2_000, 1_000, 4),), 1, (ArraySide("out", 2), ArraySide("out", 2))
-)
+TILES = TileRates(10**9, (Channel(10**9, 2_000, 1_000, 4),), 1, (ArraySide("out", 2), ArraySide("out", 2)))
 
 CHIP = PlanChip("example", 1, tiles=TILES)
 
@@ -80,7 +77,11 @@ def timed_plan(
 
 CHAINED = network_of(
     "m=6 d=4 f=4 y=4",
-    ["one MatMul: a(m,f) = x(m,d) A(d,f)", "two MatMul: b(m,y) = w(m,d) B(d,y)", "three Add: c(m,f) = a(m,f) b(m,f)"],
+    [
+        "one MatMul: a(m,f) = x(m,d) A(d,f)",
+        "two MatMul: b(m,y) = w(m,d) B(d,y)",
+        "three Add: c(m,f) = a(m,f) b(m,f)",
+    ],
     ["x", "w"],
     ["c", "b"],
 )
@@ -94,6 +95,6 @@ def chained(*, beside: tuple[bool, bool] = (True, False), chip: PlanChip = CHIP)
         ("two", "w:2 b:2", beside[0]),
         ("three", "a:2 b:2 c:2", beside[1]),
     ):
-        lines = [f"for m 1", f"  keep {keeps}", f"  run {name}" + (" array m" if name != "three" else "")]
+        lines = ["for m 1", f"  keep {keeps}", f"  run {name}" + (" array m" if name != "three" else "")]
         nests.append(nest_of(CHAINED, lines, beside=flag)[0])
     return timed_plan(CHAINED.network, nests, [["one"], ["two"], ["three"]], chip)

@@ -183,8 +183,10 @@ def trace_of(
         node = keeps.get(box.home)
         at_body = box.home if node is not None else box.home[:-1] if not box.deep else None
         key = (at_body, 0) if at_body is not None else (box.home, box.deep)
-        listed = node is not None and name in node.keep and (
-            axes.buffers[box.buffer].maker is None or box.buffer in machine.out
+        listed = (
+            node is not None
+            and name in node.keep
+            and (axes.buffers[box.buffer].maker is None or box.buffer in machine.out)
         )
         order.append((*key, node.keep.index(name) if node is not None and listed else 99, n))
         ways = node.ways if node is not None and listed else None

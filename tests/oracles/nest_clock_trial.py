@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from nest_networks import network_of
 from onchip.check.nest_clock import prove_on_chip
 from onchip.check.nest_durations import Durations, Work
 from onchip.check.nest_times import NestTimes
@@ -14,10 +15,9 @@ from onchip.check.nest_walk import Moving, Tree, tree_of
 from onchip.check.nests import Layout, nested
 from onchip.check.rules import Broken
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
+from onchip.network import Network
 from onchip.network.axes import ALL, GroupAxes
 from onchip.plans import Leaf, Loop, Nest, Ways
-from onchip.network import Network
-from nest_networks import network_of
 from oracles.band_cases import banded_nest, banded_network
 from oracles.nest_cases import along, group_of, groups_network, random_nest, random_whole
 from oracles.nest_clock import Clocked, OperatorWork, SimGroup, simulate, trace_of
@@ -44,11 +44,14 @@ def random_tiles(random: Random) -> TileRates:
                 stores or n == 0,
             )
         )
-    sides = [ArraySide(random.choice(("out", "sum")), random.choice((1, 2, 3, 4))) for _ in range(random.randint(0, 3))]
+    sides = [
+        ArraySide(random.choice(("out", "sum")), random.choice((1, 2, 3, 4)))
+        for _ in range(random.randint(0, 3))
+    ]
     return TileRates(
         random.choice((10**9, 123_456_789, 10**12)),
         tuple(channels),
-        random.choice((0, 0, 1, 5, 100)),
+        random.choice((0, 0, 1, 5, 100, 3_000, 100_000)),
         tuple(sides),
         random.choice((None, 10**9, 10**7)),
         random.choice((None, 10**9, 10**8)),
@@ -75,9 +78,11 @@ def random_ways(random: Random, nest: Nest, tiles: TileRates) -> Nest:
     def item(one: Loop | Leaf) -> Loop | Leaf:
         if isinstance(one, Leaf):
             return one
-        return replace(one, body=tuple(map(item, one.body)), ways=ways(one.keep))
+        keep = tuple(random.sample(one.keep, len(one.keep)))
+        return replace(one, body=tuple(map(item, one.body)), keep=keep, ways=ways(keep))
 
-    return replace(nest, body=tuple(map(item, nest.body)), ways=ways(nest.keep))
+    keep = tuple(random.sample(nest.keep, len(nest.keep)))
+    return replace(nest, body=tuple(map(item, nest.body)), keep=keep, ways=ways(keep))
 
 
 def without_copies(nest: Nest) -> Nest:
@@ -103,9 +108,7 @@ def laid(random: Random, nest: Nest, axes: GroupAxes, tiles: TileRates, work: li
         for side in tiles.sides:
             fit = [a for a in free if (a in cut.sums) == (side.kind == "sum")]
             some = [a for a in fit if random.random() < 0.6]
-            uses = {
-                n for n, use in enumerate((*cut.reads, *cut.constants)) if set(along(use)) & set(some)
-            }
+            uses = {n for n, use in enumerate((*cut.reads, *cut.constants)) if set(along(use)) & set(some)}
             if side.kind == "out" and any(uses & before for before in taken):
                 some = []
             elif side.kind == "out":

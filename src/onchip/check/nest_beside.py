@@ -52,5 +52,6 @@ def prove_beside(plan: Plan, units: Mapping[str, Unit], index: int) -> None:
     again = sorted(stored & {names[t] for t in units[group.name].reads})
     if again:
         broken(
-            "nest-beside", f"group {group.name} reads {again[0]}, which {other.operator} beside it still stores"
+            "nest-beside",
+            f"group {group.name} reads {again[0]}, which {other.operator} beside it still stores",
         )

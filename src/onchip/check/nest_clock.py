@@ -40,7 +40,9 @@ def work_of(network: Network, layout: Layout) -> list[Work]:
 def tree_for(network: Network, group: Group, layout: Layout) -> Tree:
     """Return the tree of a group that runs as a nest."""
     assert isinstance(group.tiling, Nest)
-    return tree_of(group.tiling, layout, leaving_of(network, {network.operator_id[n] for n in group.operators}))
+    return tree_of(
+        group.tiling, layout, leaving_of(network, {network.operator_id[n] for n in group.operators})
+    )
 
 
 def prove_on_chip(group: str, tree: Tree, layout: Layout, tiles: TileRates | None) -> None:
@@ -50,7 +52,9 @@ def prove_on_chip(group: str, tree: Tree, layout: Layout, tiles: TileRates | Non
         name = layout.axes.buffers[home.buffer].name
         for way, number in (("loads", home.load), ("stores", home.store)):
             if number is not None and not (0 <= number < len(channels) and getattr(channels[number], way)):
-                broken("nest-channels", f"{name} in group {group} {way} through channel {number}, which does not")
+                broken(
+                    "nest-channels", f"{name} in group {group} {way} through channel {number}, which does not"
+                )
     for visit in tree.leaves:
         if tiles is not None:
             prove_array(group, visit, layout, tiles)
@@ -145,7 +149,9 @@ class NestClock:
                 self.given_back.set(low, high, self.used[name])
             case Join():
                 raise NoTimes("joins a concat in DRAM")
-            case Scratch(name, address):  # a group waits for all before it, and needs not look when it is free
+            case Scratch(
+                name, address
+            ):  # a group waits for all before it, and needs not look when it is free
                 self.reserved[name] = address
             case _:
                 raise NoTimes("moves between memories")

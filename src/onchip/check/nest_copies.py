@@ -30,9 +30,14 @@ def give_ways(group: str, nest: Nest, axes: GroupAxes, homes: Sequence[Home]) ->
             for name, number in given:
                 found = [h for h in homes if h.body == items and axes.buffers[h.buffer].name == name]
                 if name not in keep or not found:
-                    broken("nest-copies", f"a body of group {group} states {what} of {name}, and does not keep it")
+                    broken(
+                        "nest-copies",
+                        f"a body of group {group} states {what} of {name}, and does not keep it",
+                    )
                 if what == "copies" and not 1 <= number <= MOST_COPIES:
-                    broken("nest-copies", f"group {group} keeps {number} copies of {name}: 1 to {MOST_COPIES}")
+                    broken(
+                        "nest-copies", f"group {group} keeps {number} copies of {name}: 1 to {MOST_COPIES}"
+                    )
                 for home in found:
                     if what == "copies":
                         home.copies = number
@@ -60,8 +65,8 @@ def prove_spilled(group: str, axes: GroupAxes, homes: Sequence[Home], sizes: Siz
         if not apart or last in sizes.windows or min(sizes.turns(last)) < 2:
             broken(
                 "nest-copies",
-                f"group {group} keeps {home.copies} copies of the sums {buffer.name}, and two fills after each"
-                " other may be one part of it",
+                f"group {group} keeps {home.copies} copies of the sums {buffer.name}, and two fills one after"
+                " the other may be one part of it",
             )
 
 

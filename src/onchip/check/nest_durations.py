@@ -1,4 +1,4 @@
-"""The picoseconds of a transfer and of a step of a nest, each rounded up once. docs/nest-times.md is the law."""
+"""The picoseconds of a transfer and of a step of a nest, each rounded up once: docs/nest-times.md."""
 
 from __future__ import annotations
 
@@ -67,9 +67,7 @@ class Durations:
         count = [0] * len(layout.axes.buffers)
         for home in layout.homes:
             count[home.buffer] += 1
-        self.in_fills = [
-            b.tensor is None and n == 1 for b, n in zip(layout.axes.buffers, count, strict=True)
-        ]
+        self.in_fills = [b.tensor is None and n == 1 for b, n in zip(layout.axes.buffers, count, strict=True)]
         """The weights with one buffer, which lie in DRAM in the order of their fills."""
 
     def transfer(self, one: Moving, lengths: Sequence[int], width: int, channel: Channel) -> int:
@@ -112,9 +110,7 @@ class Durations:
         busy = -(-cycles * PICOSECONDS // tiles.clock_hertz)
         longest, made = busy, prod(extents[: cut.outputs])
         if tiles.vector_operations_per_second is not None:
-            longest = max(
-                longest, -(-work.vector * made * PICOSECONDS // tiles.vector_operations_per_second)
-            )
+            longest = max(longest, -(-work.vector * made * PICOSECONDS // tiles.vector_operations_per_second))
         if tiles.scratchpad_bytes_per_second is not None:
             buffers = self.layout.axes.buffers
             read = sum(

@@ -1,8 +1,9 @@
-"""The time of nests, one after the other: when every tile moves and every step runs. docs/nest-times.md is the law.
+"""The time of nests, one after the other: when every tile moves and every step runs (docs/nest-times.md).
 
 Every channel serves its transfers in an order that depends on no duration. For steps s = 0, 1, ..: stores of
 shared buffers last used in step s - 1; fetches for step s, those of buffers that own slots first; stores of
-buffers that own slots, last used in step s - 1. Everything then starts as soon as what it waits for has ended.
+buffers that own slots, last used in step s - 1. Everything then starts as soon as what it waits for has
+ended.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MOST_STEPS = 1_000_000
 """The most steps of a plan that are walked; those that are skipped as periods do not count."""
 
 
-class NoTimes(Exception):  # noqa: N818  # an answer, not an error
+class NoTimes(Exception):  # an answer, not an error
     """The law gives a plan no times: the reason, in words that follow the plan's or the group's name."""
 
 
@@ -110,9 +111,7 @@ class NestTimes:
     With `walk_all` no period is skipped. `timeline` notes what happens, if there is one.
     """
 
-    def __init__(
-        self, tiles: TileRates, *, walk_all: bool = False, timeline: Timeline | None = None
-    ) -> None:
+    def __init__(self, tiles: TileRates, *, walk_all: bool = False, timeline: Timeline | None = None) -> None:
         self.tiles, self.walk_all, self.timeline = tiles, walk_all, timeline
         self.channels = [0] * len(tiles.channels)
         self.served = [0] * len(tiles.channels)
@@ -120,7 +119,10 @@ class NestTimes:
         self.shared_end: int | None = None  # of the last step's stores of shared buffers
         self.shared: list[_Store] = []
         self.owned: list[_Store] = []
-        self.before: list[int] = [0, 0]  # the end of everything up to the group before the last, and to the last
+        self.before: list[int] = [
+            0,
+            0,
+        ]  # the end of everything up to the group before the last, and to the last
         self.groups = -1
         self.walked = 0
         self.totals: list[Totals] = []
@@ -148,9 +150,7 @@ class NestTimes:
         self.totals.append(Totals(busy=[0] * len(self.channels)))
         self.known: dict[object, tuple[int, int]] = {}
         self.crossing: dict[object, int] = {}
-        self.state = {
-            one: _State(one, *channels(one), deque([0] * one.home.copies)) for one in tree.moving
-        }
+        self.state = {one: _State(one, *channels(one), deque([0] * one.home.copies)) for one in tree.moving}
         self.body(tree.root)
         self.before = [self.before[1], max(self.before[1], self.everything())]
         totals = self.totals[-1]
@@ -161,7 +161,7 @@ class NestTimes:
         """Return the bytes of every moving buffer of the last group, in the law's order, its late stores
         included.
         """
-        late = {one: 0 for one in self.state}
+        late = dict.fromkeys(self.state, 0)
         for store in (*self.shared, *self.owned):
             late[store.state.one] += store.bytes
         return [state.bytes + late[one] for one, state in self.state.items()]
@@ -211,7 +211,8 @@ class NestTimes:
         body.begin()
         steady = body.windows is None and body.count > 3 and not (self.walk_all or self.slides(body))
         moving = [self.state[one] for one in _below(body)] if steady else []
-        index, before = 0, None
+        index = 0
+        before: _Snapshot | None = None
         while index < body.count:
             body.go(index)
             self.body(body)
@@ -267,8 +268,12 @@ class NestTimes:
             self.timeline.steps.append((self.groups, name, start, self.end))
         for one in visit.uses:
             state = self.state[one]
-            if state.last is not None and state.last[0] is visit and all(
-                body.index == (body.count - 1 if index < 0 else index) for body, index in state.last[1]
+            if (
+                state.last is not None
+                and state.last[0] is visit
+                and all(
+                    body.index == (body.count - 1 if index < 0 else index) for body, index in state.last[1]
+                )
             ):
                 self.ended(state)
 
@@ -278,26 +283,28 @@ class NestTimes:
         state.fills += 1
         given_back = state.slots.popleft() if state.owned else 0
         lengths = one.lengths()
-        if not (one.comes and prod(lengths)):
+        elements = prod(lengths)
+        if not (one.comes and elements):
             return given_back
         wait = given_back if state.owned else max(self.end, self.shared_end or 0)
         if one.stored:
             wait = max(wait, state.stored)
         width = one.width if one.stored else one.element
         duration = self.transfer(state, lengths, width, state.load)
-        return self.serve(state, state.load, max(wait, self.gate), duration, prod(lengths) * width, False)
+        return self.serve(state, state.load, max(wait, self.gate), duration, elements * width, stored=False)
 
     def ended(self, state: _State) -> None:
         """End a fill after the step that used it last: it waits to be stored, or gives its slot back."""
         one = state.one
-        lengths = one.lengths() if one.stored else ()
-        if not (one.stored and prod(lengths)):
+        lengths = one.lengths()
+        elements = prod(lengths) if one.stored else 0
+        if not elements:
             if state.owned:
                 state.slots.append(self.end)
             return
         width = one.element if one.complete else one.width
         duration = self.transfer(state, lengths, width, state.store)
-        (self.owned if state.owned else self.shared).append(_Store(state, duration, prod(lengths) * width))
+        (self.owned if state.owned else self.shared).append(_Store(state, duration, elements * width))
 
     def transfer(self, state: _State, lengths: Sequence[int], width: int, channel: int) -> int:
         key = state.one, tuple(lengths), width, channel
@@ -312,17 +319,21 @@ class NestTimes:
     def store_shared(self) -> None:
         waiting, self.shared = self.shared, []
         for store in waiting:
-            end = self.serve(store.state, store.state.store, self.end, store.duration, store.bytes, True)
+            end = self.serve(
+                store.state, store.state.store, self.end, store.duration, store.bytes, stored=True
+            )
             self.shared_end = max(self.shared_end or 0, end)
 
     def store_owned(self) -> None:
         waiting, self.owned = self.owned, []
         for store in waiting:
-            end = self.serve(store.state, store.state.store, self.end, store.duration, store.bytes, True)
+            end = self.serve(
+                store.state, store.state.store, self.end, store.duration, store.bytes, stored=True
+            )
             store.state.slots.append(end)
 
     def serve(
-        self, state: _State, channel: int, ready: int, duration: int, moved: int, stored: bool
+        self, state: _State, channel: int, ready: int, duration: int, moved: int, *, stored: bool
     ) -> int:
         """Make a transfer as soon as its channel is free; return its end."""
         start = max(self.channels[channel], ready)
@@ -372,9 +383,7 @@ class NestTimes:
             counts += [state.fills, state.stores, state.bytes]
         return entries, uses, tuple(same), counts
 
-    def skip(
-        self, moving: Sequence[_State], before: _Snapshot, now: _Snapshot, turns: int, by: int
-    ) -> None:
+    def skip(self, moving: Sequence[_State], before: _Snapshot, now: _Snapshot, turns: int, by: int) -> None:
         """Go `turns` turns on, each of which ends `by` later than the one before."""
         if self.timeline is not None:
             self.timeline.folds.append(Fold(self.groups, self.end - by, turns + 1, by))
@@ -403,7 +412,9 @@ class NestTimes:
             state.fills += next(counts)
             state.stores += next(counts)
             state.bytes += next(counts)
-        totals.end = max(totals.end, self.end, *(t for t, n in zip(self.channels, ahead[1:], strict=False) if n), 0)
+        totals.end = max(
+            totals.end, self.end, *(t for t, n in zip(self.channels, ahead[1:], strict=False) if n), 0
+        )
 
 
 def _moved(before: _Snapshot, now: _Snapshot) -> int | None:

@@ -158,7 +158,13 @@ class Tree:
 
 def tree_of(nest: Nest, layout: Layout, leaving: Collection[int]) -> Tree:
     """Return the tree of a nest with its layout; `leaving` are the tensors that leave the group."""
-    windows = {turn: w for w in layout.windows for path in layout.paths for turn in path.loops if turn.where == w.where}
+    windows = {
+        turn: w
+        for w in layout.windows
+        for path in layout.paths
+        for turn in path.loops
+        if turn.where == w.where
+    }
     root = Body(None, None, 1)
     bodies: dict[Turns, Body] = {}
     leaves: list[Visit] = []
@@ -234,7 +240,7 @@ def _cut(
 def _in_order(
     nest: Nest, layout: Layout, root: Body, moving: Sequence[Moving], leaves: Sequence[Visit]
 ) -> None:
-    """Number all that moves: bodies as they are walked, in each what it keeps as it lists it, then the rest."""
+    """Number all that moves: bodies as they are walked, in each what it keeps as listed, then the rest."""
     count = 0
     todo = [root]
     while todo:
@@ -243,7 +249,10 @@ def _in_order(
             keep = _keep(nest, () if body.turns is None else body.turns.where)
             at = {name: n for n, name in reversed([*enumerate(keep)])}
             names = [layout.axes.buffers[one.home.buffer].name for one in body.moving]
-            rank = {one: (at.get(name, len(keep)), one.number) for one, name in zip(body.moving, names, strict=True)}
+            rank = {
+                one: (at.get(name, len(keep)), one.number)
+                for one, name in zip(body.moving, names, strict=True)
+            }
             body.moving.sort(key=rank.__getitem__)
             for one in body.moving:
                 one.order = count

@@ -215,10 +215,10 @@ def _laid_out(
         ring = None if home.ring is None else sizes.windows[home.ring].side[n]
         uses, size = (*home.uses, *home.guests), up(prod(held) * width, alignment)
         if home.copies > 1:
-            new = None
+            new: int | None = None
             if home.ring is not None and ring is not None:
-                most = max(sizes.windows[home.ring].moved[n].lengths, default=0)
-                new = prod(held) // max(held[ring], 1) * most
+                rows = max(sizes.windows[home.ring].moved[n].lengths, default=0)
+                new = prod(held) // max(held[ring], 1) * rows
             size = owned_bytes(home, held, new, width, alignment)
             first, last = 0, len(paths) - 1
         made.append(

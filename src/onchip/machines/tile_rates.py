@@ -125,7 +125,9 @@ def _checked(
         raise ChipError("must be a table", where=where, item=item)
     for key, value in table.items():
         if key not in known:
-            raise ChipError(f"unknown key; there are {', '.join(known)}", where=where, item=f"{item} {key[:60]}")
+            raise ChipError(
+                f"unknown key; there are {', '.join(known)}", where=where, item=f"{item} {key[:60]}"
+            )
         if type(value) is not known[key]:
             kinds = {int: "a whole number", bool: "true or false", str: "a string", list: "tables"}
             raise ChipError(f"must be {kinds[known[key]]}", where=where, item=f"{item} {key}")

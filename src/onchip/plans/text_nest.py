@@ -105,8 +105,8 @@ class NestBlock:
                 over = counts(lists.get("over", ()))
                 self.open.append(_Open(keep, ways, names(lists.get("ring", ())), over, integer(tile)))
             case [("run", False), (name, _), *rest]:
-                rest, array = _array(rest)
-                lists = _lists(rest, _LEAF[:2])
+                said, array = _array(rest)
+                lists = _lists(said, _LEAF[:2])
                 replaced = names(lists.get("over", ()))
                 if len(replaced) != ("over" in lists):
                     raise ValueError("`over` takes one operand")
@@ -125,7 +125,8 @@ def _slice(text: str) -> tuple[int, int]:
 def _array(line: Sequence[Word]) -> tuple[Sequence[Word], tuple[tuple[int, ...], ...]]:
     """Return the words of a leaf before `array`, and the axes on each side behind it."""
     at = next(
-        (n for n, w in enumerate(line) if w == ("array", False) and line[n - 1 : n] != [("over", False)]), None
+        (n for n, w in enumerate(line) if w == ("array", False) and line[n - 1 : n] != [("over", False)]),
+        None,
     )
     if at is None:
         return line, ()

@@ -34,7 +34,7 @@ def tile_lines(tiles: TileRates) -> list[str]:
 
 
 class TileFacts:
-    """Lines of a chip's tile rates that are being read. Raises `ValueError` with the reason for a wrong one."""
+    """Lines of a chip's tile rates that are being read. Raises `ValueError` for a wrong one."""
 
     def __init__(self) -> None:
         self.figures: dict[str, int] | None = None
@@ -51,8 +51,11 @@ class TileFacts:
             case ["channel", rate, *rest]:
                 ways = [rest.pop() for way in ("stores", "loads") if rest[-1:] == [way]]
                 found = _figures(rest, _CHANNEL)
-                times = [found.get(key, default) for key, default in zip(_CHANNEL, (0, 0, 1), strict=True)]
-                self.channels.append(Channel(integer(rate), *times, "loads" in ways, "stores" in ways))
+                transfer, piece, burst = (
+                    found.get(key, n) for key, n in zip(_CHANNEL, (0, 0, 1), strict=True)
+                )
+                one = Channel(integer(rate), transfer, piece, burst, "loads" in ways, "stores" in ways)
+                self.channels.append(one)
             case ["side", ("out" | "sum") as kind, size]:
                 self.sides.append(ArraySide(kind, integer(size)))
             case _:
@@ -67,11 +70,9 @@ class TileFacts:
             return None
         if "clock" not in self.figures:
             raise ValueError("tiles need a clock")
-        given = self.figures
-        return TileRates(
-            given["clock"], tuple(self.channels), given.get("step", 0), tuple(self.sides), given.get("vector"),
-            given.get("scratchpad"),
-        )  # fmt: skip
+        clock, step = self.figures["clock"], self.figures.get("step", 0)
+        limits = (self.figures.get(key) for key in ("vector", "scratchpad"))
+        return TileRates(clock, tuple(self.channels), step, tuple(self.sides), *limits)
 
 
 def _figures(rest: Sequence[str], known: Sequence[str]) -> dict[str, int]:
