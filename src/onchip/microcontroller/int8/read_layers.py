@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from onchip.microcontroller.int8.model import Layer
-from onchip.microcontroller.int8.read_elements import add, hard_swish, logistic, mul, prelu, quantize, softmax
+from onchip.microcontroller.int8.read_elements import (
+    add,
+    hard_swish,
+    logistic,
+    maximum,
+    minimum,
+    mul,
+    prelu,
+    quantize,
+    softmax,
+    squared_difference,
+    sub,
+)
 from onchip.microcontroller.int8.read_maps import (
     average_pool,
     concat,
@@ -21,6 +33,7 @@ from onchip.microcontroller.int8.read_maps import (
 )
 from onchip.microcontroller.int8.read_site import Site
 from onchip.microcontroller.int8.read_sums import conv, depthwise, fully_connected
+from onchip.microcontroller.int8.read_tables import TABLES, lookup
 
 __all__ = ["LAYERS"]
 
@@ -33,8 +46,10 @@ LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "FULLY_CONNECTED": fully_connected,
     "HARD_SWISH": hard_swish,
     "LOGISTIC": logistic,
+    "MAXIMUM": maximum,
     "MAX_POOL_2D": max_pool,
     "MEAN": mean,
+    "MINIMUM": minimum,
     "MUL": mul,
     "PAD": pad,
     "PADV2": pad,
@@ -43,5 +58,8 @@ LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "RESIZE_BILINEAR": resize_bilinear,
     "RESIZE_NEAREST_NEIGHBOR": resize_nearest,
     "SOFTMAX": softmax,
+    "SQUARED_DIFFERENCE": squared_difference,
+    "SUB": sub,
+    **dict.fromkeys(TABLES, lookup),
 }
 """The reader of each kind of operator that computes."""
