@@ -8,6 +8,7 @@ gives bytes, and keeps the scales that give them meaning.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -16,13 +17,16 @@ import numpy as np
 
 from onchip.base.errors import ModelError
 from onchip.base.files import read_bytes
-from onchip.microcontroller.int8.model import Int8Model, Layer, Mean, made_shape
+from onchip.microcontroller.int8.lstm import lstm
+from onchip.microcontroller.int8.model import Int8Model, Layer, Mean, State, made_shape
 from onchip.microcontroller.int8.move import MOVES, Places, move_of, places_of
 from onchip.microcontroller.int8.read_edges import INT8, Edges, plain_value
 from onchip.microcontroller.int8.read_fold import folded
 from onchip.microcontroller.int8.read_layers import LAYERS
 from onchip.microcontroller.int8.read_rules import living, merged_pads
 from onchip.microcontroller.int8.read_site import Site, Value
+from onchip.microcontroller.int8.read_state import STATEFUL, States
+from onchip.microcontroller.int8.svdf import svdf
 from onchip.readers.tflite_graph import Node, TensorRow, parse
 from onchip.readers.tflite_traits import SAME_BYTES
 
@@ -40,23 +44,32 @@ def read_model(path: Path) -> Int8Model:
 
 def model_of(content: bytes, *, name: str, where: str) -> Int8Model:
     """Return the int8 network in the bytes of a `.tflite` file; messages call the file `where`."""
-    reading = _Reading(folded(parse(content, where=where)))
+    reading = _Reading(folded(parse(content, where=where, states=True)))
     return replace(reading.model(name, hashlib.sha256(content).hexdigest()), source=where)
 
 
-class _Reading(Edges):
+RECURRENT: Mapping[str, Callable[[States, Node], None]] = {
+    "SVDF": svdf,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,
+}
+"""Operators with a state of their own."""
+
+
+class _Reading(States):
     def model(self, name: str, digest: str) -> Int8Model:
         self.feed()
         for node in self.graph.nodes:
             self._take(node)
         for t in self.graph.outputs:
             if t in self.values or t in self.ends:
-                kept = self.values if t in self.values else self.ends
-                kept[t] = self._straight(self.row(t, "outputs"), kept[t])
+                found = self.values if t in self.values else self.ends
+                found[t] = self._straight(self.row(t, "outputs"), found[t])
+        states = self.states()
         outputs = self.outputs()
         if not outputs:
             raise self.graph.refuse("has no outputs", "outputs")
-        layers = living(merged_pads(self.layers, set(outputs)), set(outputs))
+        kept = {*outputs, *(state.new for state in states)}
+        layers = living(merged_pads(self.layers, kept), kept)
         for layer in layers:
             if made_shape(layer) != layer.output_shape:
                 raise self.graph.refuse(
@@ -65,7 +78,7 @@ class _Reading(Edges):
                     layer.name,
                 )
         self._inputs_as_read(layers)
-        return _dense(name, digest, self, layers, outputs)
+        return _dense(name, digest, self, layers, outputs, states)
 
     def _inputs_as_read(self, layers: list[Layer]) -> None:
         """Give inputs that are reshaped before any layer reads them the shape that all layers see."""
@@ -86,6 +99,15 @@ class _Reading(Edges):
             known = t in self.values or t in self.ends or t in self.behind or t in self.outside
             if t in node.outputs and (known or row.data is not None):
                 raise self.graph.refuse(f"writes {row.name}, which is there already", node.label)
+        if node.type in STATEFUL:
+            for t in node.inputs[1:]:
+                self._straighten(replace(node, inputs=(t,)))
+            STATEFUL[node.type](self, node)
+            return
+        if node.type in RECURRENT and any(t in self.values for t in node.inputs):
+            self._straighten(node)
+            RECURRENT[node.type](self, node)
+            return
         if node.type in MOVES:
             self._moved(node)
             return
@@ -117,7 +139,8 @@ class _Reading(Edges):
             layer = LAYERS[node.type](site)
             self.add_layer(layer, row, self._made(site, layer))
         else:
-            read = ", ".join(sorted((*LAYERS, *MOVES, *SAME_BYTES, "TRANSPOSE", "DEQUANTIZE")))
+            kinds = (*LAYERS, *MOVES, *RECURRENT, *SAME_BYTES, *STATEFUL, "TRANSPOSE", "DEQUANTIZE")
+            read = ", ".join(sorted(kinds))
             raise self.graph.refuse(f"is not supported; supported are {read}", node.label)
 
     def _made(self, site: Site, layer: Layer) -> Value:
@@ -204,9 +227,17 @@ class _Reading(Edges):
         self.values[row.index] = plain_value(layer.output, row.shape)
 
 
-def _dense(name: str, digest: str, reading: Edges, layers: list[Layer], outputs: list[int]) -> Int8Model:
+def _dense(
+    name: str,
+    digest: str,
+    reading: Edges,
+    layers: list[Layer],
+    outputs: list[int],
+    states: list[State],
+) -> Int8Model:
     """Return the model with tensors renumbered: inputs first, then in the order in which layers make them."""
-    order = dict.fromkeys((*reading.inputs, *(layer.output for layer in layers)))
+    old = (state.old for state in states)
+    order = dict.fromkeys((*reading.inputs, *old, *(layer.output for layer in layers)))
     place = {old: new for new, old in enumerate(order)}
     return Int8Model(
         name,
@@ -219,4 +250,5 @@ def _dense(name: str, digest: str, reading: Edges, layers: list[Layer], outputs:
         tuple(place[t] for t in reading.inputs),
         tuple(place[t] for t in outputs),
         originals={place[t]: original for t, original in reading.originals.items() if t in place},
+        states=tuple(replace(state, old=place[state.old], new=place[state.new]) for state in states),
     )

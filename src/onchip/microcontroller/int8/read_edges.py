@@ -19,8 +19,8 @@ from onchip.readers.tflite_graph import Node, Quantisation, TensorRow, TfliteGra
 __all__ = ["Edges", "plain_value"]
 
 INT8, UINT8 = 3, 2  # ONNX's element types
-_LAST = frozenset({"ARG_MAX", "ARG_MIN", "CAST", "TOPK_V2"})
-"""Operators that read bytes and make none."""
+_LAST = frozenset({"ARG_MAX", "ARG_MIN", "CAST", "SOFTMAX", "TOPK_V2"})
+"""Operators that read bytes and may make none (a softmax of 16 bits)."""
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Edges:
             return False
         if not (before or after or bytes_read):
             return False
-        if after and node.type == "QUANTIZE":
+        if after and any(self.row(t, node.label).element == INT8 for t in node.outputs):
             source = self.row(node.inputs[0], node.label)
             raise self.graph.refuse(
                 f"reads {source.name} of {source.stated}, made of bytes: floats can stand at the edge only",

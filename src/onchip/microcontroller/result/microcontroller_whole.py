@@ -99,7 +99,9 @@ def _extended(network: Network, states: States) -> Network:
             makes,
             op.weight_bytes,
             op.workspace,
-            geometry=op.geometry if len(makes) == 1 and op.id not in waits else None,
+            geometry=None
+            if len(makes) > 1 or op.id in waits or new.keys() & {*reads, *makes}
+            else op.geometry,
             macs=op.macs,
         )
         for op, reads, makes in specs
