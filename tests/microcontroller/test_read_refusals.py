@@ -172,7 +172,7 @@ def writes_a_constant(operators: Operators) -> None:
     ("spoil", "message"),
     [
         (without_options, "CONV_2D.0: has no option StrideH"),
-        (other_kind, "ONE_HOT.1: is not supported; supported are ADD, "),
+        (other_kind, "ONE_HOT.1: is not supported; supported are ABS, ADD, "),
         (without_weights, "CONV_2D.0: lacks its input 1"),
         (weights_left_away, "CONV_2D.0: lacks its input 1"),
         (in_another_order, "ADD.0: reads "),

@@ -329,7 +329,7 @@ def _resource(tflite: Any, operator: Any, taken: _Taken) -> str:
     options.Init(table.Bytes, table.Pos)
     parts = [options.Container() or b"", options.SharedName() or b""]
     taken.add(sum(map(len, parts)), "variables")
-    return "/".join(map(_text, parts))
+    return "/".join(_text(part) for part in parts if part)
 
 
 def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int | float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from onchip.microcontroller.int8.matmul import matmul
 from onchip.microcontroller.int8.model import Layer
 from onchip.microcontroller.int8.read_elements import (
     add,
@@ -27,6 +28,7 @@ from onchip.microcontroller.int8.read_maps import (
     concat,
     max_pool,
     mean,
+    pack,
     pad,
     resize_bilinear,
     resize_nearest,
@@ -34,11 +36,13 @@ from onchip.microcontroller.int8.read_maps import (
 from onchip.microcontroller.int8.read_site import Site
 from onchip.microcontroller.int8.read_sums import conv, depthwise, fully_connected
 from onchip.microcontroller.int8.read_tables import TABLES, lookup
+from onchip.microcontroller.int8.transpose_conv import transpose_conv
 
 __all__ = ["LAYERS"]
 
 LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "ADD": add,
+    "BATCH_MATMUL": matmul,
     "AVERAGE_POOL_2D": average_pool,
     "CONCATENATION": concat,
     "CONV_2D": conv,
@@ -51,6 +55,7 @@ LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "MEAN": mean,
     "MINIMUM": minimum,
     "MUL": mul,
+    "PACK": pack,
     "PAD": pad,
     "PADV2": pad,
     "PRELU": prelu,
@@ -60,6 +65,7 @@ LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "SOFTMAX": softmax,
     "SQUARED_DIFFERENCE": squared_difference,
     "SUB": sub,
+    "TRANSPOSE_CONV": transpose_conv,
     **dict.fromkeys(TABLES, lookup),
 }
 """The reader of each kind of operator that computes."""

@@ -117,7 +117,14 @@ def _elu(x: Single) -> Any:
     return np.where(x < 0, np.expm1(x.astype(np.float64)), x)
 
 
+def _abs(site: Site, inner: Scale, out: Scale) -> Int8:
+    factor = site.factor(quantised_multiplier(float(np.float32(inner.scale) / np.float32(out.scale))))
+    x = np.abs(_bytes() - inner.zero_point)
+    return clamped((x if inner.scale == out.scale else scaled(x, *factor)) + out.zero_point)
+
+
 TABLES: Mapping[str, Callable[[Site, Scale, Scale], Int8]] = {
+    "ABS": _abs,
     "ELU": _looked_up(_elu),
     "EXP": _looked_up(lambda x: np.exp(x.astype(np.float64))),
     "GELU": _either_gelu,
