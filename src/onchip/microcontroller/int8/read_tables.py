@@ -15,20 +15,17 @@ import numpy as np
 from onchip.microcontroller.int8.arithmetic import (
     Whole,
     clamped,
-    divided_by_power,
     quantised_multiplier,
     scaled,
 )
-from onchip.microcontroller.int8.factors import Scale, activation_bounds
+from onchip.microcontroller.int8.factors import Scale, activation_bounds, fixed_table
 from onchip.microcontroller.int8.model import Int8, Lookup, frozen_array
 from onchip.microcontroller.int8.read_site import Site
 from onchip.microcontroller.int8.softmax import fixed_tanh
 
-__all__ = ["TABLES", "fixed_table", "lookup"]
+__all__ = ["TABLES", "lookup"]
 
 Single = np.ndarray[Any, np.dtype[np.float32]]
-INTEGER_BITS = 4
-"""Integer bits of the inputs of fixed-point functions."""
 
 
 def lookup(site: Site) -> Lookup:
@@ -65,19 +62,6 @@ def _relu(name: str) -> Callable[[Site, Scale, Scale], Int8]:
         return clamped(moved, low, high)
 
     return table
-
-
-def fixed_table(inner: Scale, function: Callable[[Whole], Whole], bits: int, zero_point: int) -> Int8:
-    """Return a table of a function of fixed-point numbers; its results have so many bits after the point.
-
-    The input has 4 bits in front of the point; beyond the range that these hold the function is constant.
-    """
-    multiplier, shift = quantised_multiplier(inner.scale * (1 << (31 - INTEGER_BITS)))
-    radius = math.floor(((1 << INTEGER_BITS) - 1) * (1 << (31 - INTEGER_BITS)) / 2.0**shift)
-    x = _bytes() - inner.zero_point
-    inside = np.abs(x) < radius
-    made = divided_by_power(function(scaled(np.where(inside, x, 0), multiplier, shift)), 31 - bits)
-    return np.where(inside, clamped(made + zero_point), np.where(x > 0, 127, -128)).astype(np.int8)
 
 
 def _tanh(site: Site, inner: Scale, out: Scale) -> Int8:
