@@ -92,6 +92,11 @@ RESULTS = (
         needs="gcc-arm-none-eabi and qemu-system-arm, the published files of MLPerf Tiny and MCUNet",
     ),
     Result(
+        "mcu-files.md",
+        ("mcu_files.py benchmarks/mcu_files.json FILES --seconds 4 --into docs/mcu-files.md",),
+        needs="the files that benchmarks/mcu_files.json lists, tflite-micro and ai-edge-litert",
+    ),
+    Result(
         "kernels.md",
         (
             f"mcu_shared.py --into docs/kernels.md {MCU_FILES}",

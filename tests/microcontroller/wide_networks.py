@@ -57,6 +57,14 @@ def matrices(b: WideBuilder) -> list[Map]:
     return [b.matmul(shares, y), b.matmul(x, y, turned=(True, False))]
 
 
+def reductions(b: WideBuilder) -> list[Map]:
+    x = image(b)
+    total = b.reduced("SUM", b.transpose(x, (0, 3, 1, 2)), (2,))
+    highest = b.reduced("REDUCE_MAX", x, (1, 3), keep=False)
+    lowest = b.reshape(b.reduced("REDUCE_MIN", x, (1,), keep=False), (1, 1, 8, 6))
+    return [b.conv(b.mean(x, (3,)), 3, 3), total, highest, b.conv(lowest, 3)]
+
+
 def several_of_both(b: WideBuilder) -> list[Map]:
     x, y = b.input((1, 6, 5, 3)), b.input((1, 6, 5, 4))
     x = b.conv(x, 4, 3)
@@ -84,6 +92,7 @@ WIDE: dict[str, Make] = {
     "channels first": channels_first,
     "transposed convolutions": transposed_convolutions,
     "matrices": matrices,
+    "reductions": reductions,
     "several of both": several_of_both,
     "streaming": streaming,
     "SVDF": svdfs,

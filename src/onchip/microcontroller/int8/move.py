@@ -17,7 +17,7 @@ import numpy as np
 from onchip.microcontroller.int8.model import Int8, Int32, Own, Shape, frozen_array
 from onchip.microcontroller.int8.read_site import Site, Value, four
 
-__all__ = ["MOVES", "Move", "move_of", "places_of"]
+__all__ = ["MOVES", "Move", "Places", "flat_or_map", "in_three", "move_of", "places_of", "strides_of"]
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -45,24 +45,34 @@ def places_of(value: Value) -> Places:
 
 def move_of(site: Site, name: str, value: Value, places: Places, output: int) -> Move:
     """Return the layer `name` that makes tensor `output` of the bytes of a value at some places."""
-    size = prod(value.stored)
+    shape, parts = in_three(site, places)
+    return Move(
+        name=name,
+        inputs=(value.tensor,),
+        output=output,
+        input_shapes=(flat_or_map(value),),
+        output_shape=shape,
+        **parts,
+    )
+
+
+def flat_or_map(value: Value) -> Shape:
+    """Return the shape in which a layer sees bytes that it reads by their places."""
+    found = four(value.stored)
+    if len(found) == 4 and found[0] == 1:
+        return 1, found[1], found[2], found[3]
+    return 1, 1, 1, prod(value.stored)
+
+
+def in_three(site: Site, places: Places) -> tuple[Shape, dict[str, Int32]]:
+    """Return a shape for the output, and its places as sums of those of rows, columns and channels."""
     for shape in _shapes(places.shape):
         by = places.reshape(shape[1:])
         rows, columns, channels = by[:, 0, 0], by[0, :, 0] - by[0, 0, 0], by[0, 0, :] - by[0, 0, 0]
         if np.array_equal(by, rows[:, None, None] + columns[:, None] + channels):
-            seen: Shape = four(value.stored) if len(four(value.stored)) == 4 else (1, 1, 1, size)  # type: ignore[assignment]
-            if seen[0] != 1:
-                seen = (1, 1, 1, size)
             parts = {"rows": rows, "columns": columns, "channels": channels}
-            return Move(
-                name=name,
-                inputs=(value.tensor,),
-                output=output,
-                input_shapes=(seen,),
-                output_shape=shape,
-                **{key: frozen_array(part, np.int32) for key, part in parts.items()},
-            )
-    raise site.refuse(f"moves bytes of {list(value.shape)} in an order that no three numbers give")
+            return shape, {key: frozen_array(part, np.int32) for key, part in parts.items()}
+    raise site.refuse(f"reads bytes for {list(places.shape)} in an order that no three numbers give")
 
 
 def _shapes(shape: tuple[int, ...]) -> Iterator[Shape]:

@@ -133,7 +133,7 @@ class _Reading(States):
         elif node.type == "TRANSPOSE":
             self.values[row.index] = self._transposed(site)
         elif node.type in LAYERS:
-            if node.type != "MEAN":  # which is taken over the axes as they lie
+            if node.type not in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"):  # over the axes as they lie
                 self._straighten(node)
             site = self.site(node)
             layer = LAYERS[node.type](site)

@@ -36,6 +36,7 @@ from onchip.microcontroller.int8.read_maps import (
 from onchip.microcontroller.int8.read_site import Site
 from onchip.microcontroller.int8.read_sums import conv, depthwise, fully_connected
 from onchip.microcontroller.int8.read_tables import TABLES, lookup
+from onchip.microcontroller.int8.reduce import reduce
 from onchip.microcontroller.int8.transpose_conv import transpose_conv
 
 __all__ = ["LAYERS"]
@@ -60,11 +61,14 @@ LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "PADV2": pad,
     "PRELU": prelu,
     "QUANTIZE": quantize,
+    "REDUCE_MAX": reduce,
+    "REDUCE_MIN": reduce,
     "RESIZE_BILINEAR": resize_bilinear,
     "RESIZE_NEAREST_NEIGHBOR": resize_nearest,
     "SOFTMAX": softmax,
     "SQUARED_DIFFERENCE": squared_difference,
     "SUB": sub,
+    "SUM": reduce,
     "TRANSPOSE_CONV": transpose_conv,
     **dict.fromkeys(TABLES, lookup),
 }

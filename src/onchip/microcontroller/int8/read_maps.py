@@ -10,6 +10,7 @@ from onchip.microcontroller.int8.factors import mean_factor
 from onchip.microcontroller.int8.model import AveragePool, Concat, Layer, MaxPool, Mean, Pad, Resize, Shape
 from onchip.microcontroller.int8.read_site import INT8, Site
 from onchip.microcontroller.int8.read_window import map_shape, window
+from onchip.microcontroller.int8.reduce import reduce, reduced_by
 from onchip.microcontroller.int8.reference import bilinear_places
 
 __all__ = ["average_pool", "concat", "max_pool", "mean", "pack", "pad", "resize_bilinear", "resize_nearest"]
@@ -35,18 +36,19 @@ def max_pool(site: Site) -> Layer:
 
 
 def mean(site: Site) -> Layer:
-    """Return a mean over rows or columns or both, wherever a transpose has put these axes in the file."""
+    """Return a mean over rows or columns or both, wherever a transpose has put them; or over any axes."""
     value = site.value(0)
     rank = len(value.shape)
     axes = site.numbers(1, 0, "axes")
-    if not axes or any(not -rank <= axis < rank for axis in axes) or len(value.stored) != 4:
-        raise site.refuse(f"takes a mean over axes {axes} of shape {list(value.shape)}")
+    reduced_by(site)
+    if len(value.stored) != 4:
+        return reduce(site)
     over = tuple(sorted({value.lies[axis % rank] for axis in axes}))
     stored = value.stored
     if not set(over) <= {1, 2}:
         over = tuple(axis for axis in over if stored[axis] > 1)
-    if not set(over) <= {1, 2}:
-        raise site.refuse(f"takes a mean over axes {axes} of shape {list(value.shape)}: not rows and columns")
+    if not set(over) <= {1, 2} or stored[0] != 1:
+        return reduce(site)
     made: Shape = (1, 1 if 1 in over else stored[1], 1 if 2 in over else stored[2], stored[3])
     count = prod(stored[axis] for axis in over)
     inner, out = site.scale(0), site.out_scale()

@@ -15,7 +15,7 @@ from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.ir import Expr, Var
 from onchip.microcontroller.kernels.own_use import OwnUse
 
-__all__ = ["MoveShape", "move", "move_use"]
+__all__ = ["MoveShape", "move", "move_use", "place_at", "step_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,8 @@ class MoveShape:
     columns: int = 0
 
 
-def _step(places: Int32) -> int | None:
+def step_of(places: Int32) -> int | None:
+    """Return what each place is apart from the one before; None if that differs."""
     steps = np.diff(places)
     if not steps.size:
         return 0
@@ -39,7 +40,7 @@ def _step(places: Int32) -> int | None:
 
 def move_use(layer: Move) -> OwnUse:
     """Return the kernel of a layer."""
-    column, channel = _step(layer.columns), _step(layer.channels)
+    column, channel = step_of(layer.columns), step_of(layer.channels)
     words = [int(at) for at in layer.rows]
     tables = [part for part, step in ((layer.columns, column), (layer.channels, channel)) if step is None]
     words += [int(at) for part in tables for at in part]
@@ -60,13 +61,14 @@ def move(name: str, shape: MoveShape) -> Function:
     weights = k.flash("weights")
     row = k.let("row", k.line(lines, 0) + k.constant(weights, y, "place"))
     for x in k.loop(x0, x1, name="x"):
-        source = k.let("source", row + _place(k, weights, shape.column, shape.rows, x))
+        source = k.let("source", row + place_at(k, weights, shape.column, shape.rows, x))
         o = k.let("o", out + x * shape.channels)
         for c in k.loop(0, shape.channels, name="c"):
-            at = _place(k, weights, shape.channel, shape.rows + shape.columns, c)
+            at = place_at(k, weights, shape.channel, shape.rows + shape.columns, c)
             k.RAMStore(o, c, k.RAMLoad(source, at, Kind.BYTE, name="byte"))
     return k.finish()
 
 
-def _place(k: Kernel, weights: Var, step: int | None, table: int, i: Expr) -> Expr:
+def place_at(k: Kernel, weights: Var, step: int | None, table: int, i: Expr) -> Expr:
+    """Return place i: a step for each, or the entry of a table that begins at a word."""
     return k.constant(weights, i + table, "at") if step is None else i * step

@@ -149,6 +149,15 @@ class WideBuilder(Builder):
         made = self._append(operator, maps, samples[0].shape, maps[0].scale)
         return Map(made, samples[0].shape, maps[0].scale, tuple(samples))
 
+    def reduced(self, kind: str, x: Map, axes: tuple[int, ...], *, keep: bool = True) -> Map:
+        """Add a SUM, REDUCE_MAX or REDUCE_MIN over some axes."""
+        named: dict[str, Callable[..., Any]] = {"SUM": np.sum, "REDUCE_MAX": np.max, "REDUCE_MIN": np.min}
+        how = named[kind]
+        reals = [how(v, axis=axes, keepdims=keep) for v in x.reals()]
+        operator = FileOperator(kind, (), (), "ReducerOptions", {"KeepDims": int(keep)})
+        on = covering(reals) if kind == "SUM" else x.scale
+        return self._made(operator, [x], reals[0].shape, on, [whole_tensor("axes", axes)])
+
     # -- what is kept ----------------------------------------------------------------------------------------
 
     def variable(self, shape: tuple[int, ...], on: Scale) -> tuple[str, Map]:
