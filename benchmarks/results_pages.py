@@ -82,6 +82,11 @@ RESULTS = (
         " `--tinyengine DIR`, a checkout of it",
     ),
     Result(
+        "mcu-files.md",
+        ("mcu_files.py benchmarks/mcu_files.json FILES --seconds 4 --into docs/mcu-files.md",),
+        needs="the files that benchmarks/mcu_files.json lists, tflite-micro and ai-edge-litert",
+    ),
+    Result(
         "mcu.md",
         tuple(
             f"mcu_networks.py --core {core} --runs 1 --into docs/mcu.md {MCU_FILES} {MCU_MADE}"

@@ -73,8 +73,12 @@ def beside(
     progress("asking TensorFlow Lite Micro")
     own = max(sum(op.work for op in network.operators), 1)
     found = [*_arena(tflm_arena(content))]
+    several = len(network.outputs) > 1 or sum(t.kind == "input" for t in network.tensors) > 1
     for name, method in METHODS.items():
         progress(f"method {name}")
+        if several:  # none of them holds all inputs from the start, outputs to the end, and states throughout
+            found.append(Method(name, None, None, "is for one input, one output and no state"))
+            continue
         try:
             made = best_order(network) if name == "order" else method(network)
         except ModelError as problem:
