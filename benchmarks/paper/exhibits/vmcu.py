@@ -273,8 +273,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         f"{PAPER}::test_claims",
         "not explained",
         "onchip 38.3 to 79.1 and 34.9 to 87.8 %, the window as described 33.3 to 86.0 and 18.9 to 90.5;"
-        " its bytes are those of Fig. 9 and 10, and what is not explained there is not here. That it saves nothing"
-        " on linear networks agrees: there is one order",
+        " its bytes are those of Fig. 9 and 10, and what is not explained there is not here. That it saves"
+        " nothing on linear networks agrees: there is one order",
     ),
     Exhibit(
         "no accuracy lost",
