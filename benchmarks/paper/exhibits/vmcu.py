@@ -273,14 +273,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         f"{PAPER}::test_claims",
         "not explained",
         "onchip 38.3 to 79.1 and 34.9 to 87.8 %, the window as described 33.3 to 86.0 and 18.9 to 90.5;"
-<<<<<<< HEAD
-        "        " its bytes are those of Fig. 9 and 10, and what is not explained there is not here. That it saves nothing""
-        " the "
-        " on linear networks agrees: there is one order",
-=======
         " its bytes are those of Fig. 9 and 10, and what is not explained there is not here. That it saves"
         " nothing on linear networks agrees: there is one order",
->>>>>>> b49ce2a34edb456711e7b9212a3166fd7769b5b6
     ),
     Exhibit(
         "no accuracy lost",
