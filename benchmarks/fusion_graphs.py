@@ -153,8 +153,8 @@ def _chw(shape: tuple[int, ...]) -> tuple[int, int, int]:
 # -- networks from graphs ------------------------------------------------------------------------------------
 
 
-def fusion_graph(source: Path | Row, batch: int) -> Network:
-    """The graph, or the one in a file, at `batch` images; elements are int16, shapes NCHW."""
+def fusion_graph(source: Path | Row, batch: int, *, word: int = WORD) -> Network:
+    """The graph, or the one in a file, at `batch` images; elements are of `word` bytes, shapes NCHW."""
     graph = source if isinstance(source, dict) else json.loads(source.read_text())
     maps: dict[str, tuple[int, int, int]] = {"input": tuple(graph["input_chw"])}
     operators = []
@@ -163,15 +163,15 @@ def fusion_graph(source: Path | Row, batch: int) -> Network:
         maps[name] = (row["c_out"], row["out_h"], row["out_w"])
         geometry = _geometry(row, maps[reads[0]], maps[name], batch)
         operators.append(
-            OperatorSpec(name, row["kind"], reads, [name], row["weight_words"] * WORD, geometry=geometry)
+            OperatorSpec(name, row["kind"], reads, [name], row["weight_words"] * word, geometry=geometry)
         )
     read = {name for row in graph["operators"] for name in row["reads"]}
     tensors: list[tuple[str, int, TensorKind]] = [
-        (name, batch * c * h * w * WORD, "input" if name == "input" else "activation")
+        (name, batch * c * h * w * word, "input" if name == "input" else "activation")
         for name, (c, h, w) in maps.items()
     ]
     outputs = [name for name in maps if name not in read]
-    return Network.build(graph["name"], tensors, operators, outputs, element="int16")
+    return Network.build(graph["name"], tensors, operators, outputs, element=f"int{8 * word}")
 
 
 def _geometry(row: Row, before: tuple[int, int, int], after: tuple[int, int, int], batch: int) -> Geometry:

@@ -1,28 +1,27 @@
-"""The design's table of joint planning, reproduced with its cost model, and what ours gives beside it.
+"""Fusion, placement and both as one plan on the graphs of the Optimus paper: a table of docs/joint.md.
 
-    .venv/bin/python benchmarks/joint_graphs.py [--graphs FOLDER] [--page FILE] [NAME ...]
+    python benchmarks/joint_graphs.py [--into docs/joint.md] [NAME ...]
 
-Networks are the operator graphs in a folder, 8 bits, batch 1, chip `optimus` (T_c 16), budgets of 64 KB to
-1 MB (KB = 1024 bytes). `none`, `fusion`, `placement`, `joint`: operators alone streamed, groups with
-everything streamed, operators alone with tensors kept, both; in MB of 10^6 bytes under the design's reading
-(whatever no sum forbids is streamed by channel, no halo, all weights resident or none, refilled weights take
-no room).
-`page`: what the design page states, where the file is there; exit code 1 where a joint figure is another.
-`ours` is what a machine can run: halo, weight tiles and an order of passes are charged, weights resident one
-by one, blocks for operators alone, outputs over dying inputs.
+Networks are the operator graphs of `fusion_graphs.py`, 8 bits, batch 1, chip `optimus` (T_c 16), budgets of
+64 KB to 1 MB (KB = 1024 bytes). `none`, `fusion`, `placement`, `joint`: operators alone streamed, groups with
+everything streamed, operators alone with tensors kept, both; in MB of 10^6 bytes by a reading that no machine
+can run (whatever no sum forbids is streamed by channel, no halo, all weights resident or none, refilled
+weights take no room). `ours` is what a machine can run: halo, weight tiles and an order of passes are
+charged, weights resident one by one, blocks for operators alone, outputs over dying inputs. Some fifteen
+seconds.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-import time
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-import fusion_graphs
+from fusion_graphs import drawn, fusion_graph
+from page_marks import write
 
 from onchip.machines.chip import load_chip
-from onchip.network import Network
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.search import Fuser
 from onchip.planners.joint.search import JointSearch, compulsory_bytes
@@ -33,69 +32,44 @@ BUDGETS = {"64 KB": 64 << 10, "128 KB": 128 << 10, "256 KB": 256 << 10, "512 KB"
 DESIGN = FusionOptions("per-image", "sums", "paper", "all", "fallback", weight_tile=False)
 
 
-def graph(path: Path) -> Network:
-    fusion_graphs.WORD = 1
-    return fusion_graphs.fusion_graph(path, 1)
+def table(names: Sequence[str]) -> Iterator[str]:
+    yield "| network | budget | none | fusion | placement | joint | ours: fusion | ours: joint | least |"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    for name in names:
+        for label, budget in BUDGETS.items():
+            yield f"| {name} | {label} | {' | '.join(f'{n / 1e6:.2f}' for n in figures(name, budget))} |"
 
 
-def page_figures(path: Path) -> dict[str, list[str]]:
-    """The page's table: by network, one cell a budget."""
-    figures = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        cells = [cell.strip().replace("*", "") for cell in line.strip().strip("|").split("|")]
-        if cells[0].split(" ")[0] in NAMES and len(cells) == 1 + len(BUDGETS):
-            figures[cells[0].split(" ")[0]] = cells[1:]
-    return figures
+def figures(name: str, budget: int) -> tuple[int, ...]:
+    """Bytes of a row of the table, from left to right."""
+    network = fusion_graph(drawn(name), 1, word=1)
+    design = FusionProblem.of(network, load_chip("optimus"), DESIGN, budget)
+    none = Fuser(design).best(largest=1).dram_bytes
+    fused = Fuser(design).best().dram_bytes
+    placed = best(design, largest=1, below=none)
+    joint = best(design, below=min(fused, placed))
+    ours = FusionProblem.of(network, load_chip("optimus"), FusionOptions(), budget)
+    ours_fused = Fuser(ours).best().dram_bytes
+    ours_joint = best(ours, below=ours_fused, over=True)
+    least = compulsory_bytes(design) + network.weight_bytes
+    return none, fused, placed, joint, ours_fused, ours_joint, least
 
 
-def best(problem: FusionProblem, *, largest: int = 0, below: int | None = None, over: bool = False) -> int:
-    search = JointSearch(problem, overwritable(problem.network) if over else (), largest=largest)
-    found = search.best(below)
+def best(problem: FusionProblem, *, below: int, largest: int = 0, over: bool = False) -> int:
+    """The least bytes, proved; `below` where nothing moves less."""
+    found = JointSearch(problem, overwritable(problem.network) if over else (), largest=largest).best(below)
     if not found.complete:
         raise AssertionError("the search was not complete")
-    value = below if found.dram_bytes is None else found.dram_bytes
-    assert value is not None
-    return value
+    return below if found.dram_bytes is None else found.dram_bytes
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", default=NAMES)
-    parser.add_argument("--graphs", type=Path, default=Path("../shared/bench/fusion"))
-    parser.add_argument("--page", type=Path, default=Path("../shared/design/25-joint.md"))
+    parser.add_argument("--into", type=Path, metavar="PAGE")
     args = parser.parse_args()
-    stated = page_figures(args.page)
-    different = 0
-    head = "network budget none fusion placement joint page ours:_fusion ours:_joint least s"
-    print(f"| {head.replace(' ', ' | ').replace('_', ' ')} |")
-    print("|---|---|--:|--:|--:|--:|---|--:|--:|--:|--:|")
-    for name in args.names:
-        network = graph(args.graphs / f"{name}.json")
-        for column, (label, budget) in enumerate(BUDGETS.items()):
-            began = time.process_time()
-            design = FusionProblem.of(network, load_chip("optimus"), DESIGN, budget)
-            none = Fuser(design).best(largest=1).dram_bytes
-            fused = Fuser(design).best().dram_bytes
-            placed = best(design, largest=1, below=none)
-            joint = best(design, below=min(fused, placed))
-            ours = FusionProblem.of(network, load_chip("optimus"), FusionOptions(), budget)
-            ours_fused = Fuser(ours).best().dram_bytes
-            ours_joint = best(ours, below=ours_fused, over=True)
-            least = compulsory_bytes(design) + network.weight_bytes
-            page = stated[name][column] if name in stated else "-"
-            if page != "-" and page.split("/")[-1] != f"{joint / 1e6:.2f}":
-                different += 1
-                page += " (!)"
-            figures = [f"{n / 1e6:.2f}" for n in (none, fused, placed, joint)]
-            figures += [page, f"{ours_fused / 1e6:.2f}", f"{ours_joint / 1e6:.2f}", f"{least / 1e6:.2f}"]
-            print(
-                f"| {name} | {label} | {' | '.join(figures)} | {time.process_time() - began:.1f} |",
-                flush=True,
-            )
-    if different:
-        print(f"{different} joint figures differ from the page's", file=sys.stderr)
-    return 1 if different else 0
+    write({"graphs": partial(table, args.names)}, args.into)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

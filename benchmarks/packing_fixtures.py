@@ -1,8 +1,8 @@
 """Packing, measured: our search beside CP-SAT's NoOverlap2D in one run. Prints the tables of docs/packing.md.
 
-    python benchmarks/packing_fixtures.py [FOLDER] [--seeds N] [--cpsat-seconds S] [--smallest S] [--ablation]
+    python benchmarks/packing_fixtures.py FOLDER [--seeds N] [--cpsat-seconds S] [--smallest S] [--ablation]
 
-FOLDER holds minimalloc CSV files named NAME.CAPACITY.csv (default: ../shared/bench/minimalloc). Seconds are
+FOLDER holds minimalloc CSV files named NAME.CAPACITY.csv, as minimalloc publishes them. Seconds are
 CPU time of this process, CP-SAT with one worker.
 """
 
@@ -45,7 +45,7 @@ def cpsat(buffers: Sequence[Buffer], capacity: int, seconds: float) -> tuple[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("../shared/bench/minimalloc"))
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cpsat-seconds", type=float, default=60.0)
     parser.add_argument("--ablation", action="store_true", help="each rule switched off in turn")

@@ -1,5 +1,5 @@
-"""The results pages, all of them: which script makes which page, and whether the pages still say what
-scripts print.
+"""The results pages, all of them, printed again: whether they still say what scripts print. Which script
+makes which page is in `results_pages.py`.
 
     python benchmarks/results.py --list
     python benchmarks/results.py --quick               # `make bench-quick`: some two minutes
@@ -8,8 +8,10 @@ scripts print.
 `--quick` runs those whose figures are counts and come soon, prints them, and holds every row of their
 tables to the page: a row that the page does not have ends it with exit code 1. Times are passed over,
 since they are the machine's. The full run puts sections into their pages where a script can (`--into`),
-and writes what others print to build/results/. DATA files of two-step scripts are kept there, too:
-measured networks are not measured again."""
+writes what others print to build/results/, and says how many of those rows stand on the page as they are.
+DATA files of two-step scripts are kept there, too: measured networks are not measured again. A command that
+needs files or checkouts that others publish is left out where they are not there, with a line that says so;
+its rows stay as they are on the page."""
 
 from __future__ import annotations
 
@@ -20,178 +22,14 @@ import shlex
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-KEPT = ROOT / "build" / "results"
-DECIMAL = r"\d[\d,]*\.\d+"
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a page comes about: the commands, one after another.
-
-    `quick` is a command whose table rows must stand on the page as they are, but for what matches `varies`.
-    `needs` is what a machine must have beside onchip.
-    """
-
-    page: str
-    commands: tuple[str, ...]
-    quick: str = ""
-    varies: str = ""
-    needs: str = ""
-
-
-SIMULATED = "table2 table4 table5 table6 setup rivals layers totals table7 fig1 fig3 fig4 fig5 fig6"
-COUNTED = "formulas errata table2 fig7 fig9 fig10"
-
-MCU_FILES = (
-    "mcunet_5fps_vww.tflite mcunet_320kb_imagenet.tflite vww_96_int8.tflite pretrainedResnet_quant.tflite"
-    " kws_ref_model.tflite ad01_int8.tflite"
-)
-MCU_MADE = "made:mcunet_vww made:mcunet_320kb made:vww_96 made:resnet8 made:kws made:ad01"
-
-RESULTS = (
-    Result(
-        "placement-figures.md",
-        ("placement_known_values.py --plan", "placement_in_place.py --time-limit 60"),
-        quick="placement_known_values.py --plan",
-        varies=DECIMAL,
-    ),
-    Result(
-        "simple-method.md",
-        ("paper/simple_method.py --into docs/simple-method.md",),
-        quick="paper/simple_method.py",
-        needs="pip install 'onchip[docs]'",
-    ),
-    Result("corun.md", ("corun_model.py --into docs/corun.md",), quick="corun_model.py"),
-    Result(
-        "corun-profiles.md",
-        ("corun_profiles.py --into docs/corun-profiles.md",),
-        quick="corun_profiles.py",
-    ),
-    Result(
-        "hax-conn.md",
-        ("paper/hax_conn.py --into docs/hax-conn.md", "paper/hax_conn_acceptance.py"),
-        quick=f"paper/hax_conn.py --only {SIMULATED}",
-    ),
-    Result(
-        "vmcu.md",
-        ("paper/vmcu.py --into docs/vmcu.md --draw docs/images",),
-        quick=f"paper/vmcu.py --only {COUNTED}",
-        needs="gcc-arm-none-eabi and qemu-system-arm; Fig. 8 and Table 3 beside TinyEngine stay without"
-        " `--tinyengine DIR`, a checkout of it",
-    ),
-    Result(
-        "mcu.md",
-        (
-            *tuple(
-                f"mcu_networks.py --core {core} --runs 1 --into docs/mcu.md {MCU_FILES} {MCU_MADE}"
-                for core in ("cortex-m4", "cortex-m7")
-            ),
-            "mcu_builds.py --python PYTHON",
-        ),
-        needs="gcc-arm-none-eabi and qemu-system-arm, the published files of MLPerf Tiny and MCUNet",
-    ),
-    Result(
-        "kernels.md",
-        (
-            f"mcu_shared.py --into docs/kernels.md {MCU_FILES}",
-            *(
-                f"mcu_kernels.py --cmsis CMSIS-NN --core {core} {MCU_FILES}"
-                for core in ("cortex-m4", "cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m55", "rv32imc")
-            ),
-            "mcu_kernels.py --cmsis CMSIS-NN --known",
-        ),
-        needs="gcc-arm-none-eabi and qemu-system-arm, a checkout of CMSIS-NN, the published files",
-    ),
-    Result(
-        "cosma.md",
-        (
-            "paper/cosma.py measure {kept}/cosma.json",
-            "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
-        ),
-        quick="paper/cosma.py render --section arena orders",
-        needs="pip install 'onchip[docs]'",
-    ),
-    Result(
-        "optimus.md",
-        ("paper/optimus.py --data {kept}/optimus.json --into docs/optimus.md",),
-        quick="paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*",
-        needs="pip install 'onchip[docs]'",
-    ),
-    Result(
-        "branches-figures.md",
-        (
-            "branches_networks.py measure {kept}/branches.json",
-            "branches_networks.py render {kept}/branches.json --into docs/branches-figures.md",
-            "branches_growth.py --into docs/branches-figures.md",
-        ),
-    ),
-    Result("peers.md", ("peers/addresses.py", "peers/nests.py"), needs="the peers' own programs"),
-    Result(
-        "packing.md", ("packing_fixtures.py", "packing_tilings.py --side 100"), needs="minimalloc's instances"
-    ),
-    Result(
-        "contest.md",
-        (
-            "contest.py {kept}/contest --page docs/contest.md",
-            "contest_oracle.py --kind tree",
-            "contest_oracle.py --kind graph",
-        ),
-        needs="the contest's problems in build/results/contest",
-    ),
-    Result("corun-search.md", ("corun_search.py",), needs="pip install 'onchip[corun]' for Z3"),
-    Result(
-        "corun-local.md",
-        (
-            *(f"corun_local.py measure {pair}" for pair in range(3)),
-            "corun_local.py table",
-            "corun_local_dynamic.py changes",
-        ),
-        needs="two idle cores, pip install 'onchip[corun]'",
-    ),
-    Result("execution.md", ("execute_zoo.py", "fusion_executed.py")),
-    Result("objectives.md", ("objectives.py",)),
-    Result("memories.md", ("memories.py 25",)),
-    Result("scale.md", ("scale.py --time-limit 20 --operators 100,1000,10000",)),
-    Result(
-        "fusion-algorithms.md",
-        ("fusion_algorithms.py --into docs/fusion-algorithms.md",),
-        quick="fusion_algorithms.py --only random papers ours",
-    ),
-    Result(
-        "fusion-model.md",
-        ("fusion_readings.py --into docs/fusion-model.md",),
-        quick="fusion_readings.py",
-    ),
-    Result("fusion-pricing.md", ("fusion_large.py",)),
-    Result(
-        "joint.md",
-        ("joint_graphs.py", "joint_networks.py", "joint_as_nests.py", "joint_executed.py", "joint_floor.py"),
-        quick="joint_floor.py",
-        needs="the operator graphs",
-    ),
-    Result(
-        "placement-ilp.md",
-        (
-            "ilp_size.py --into docs/placement-ilp.md",
-            "ilp_networks.py measure {kept}/ilp.json --start nothing --graph fused attention --seconds 20",
-            "ilp_networks.py measure {kept}/ilp.json --start nothing --graph op --seconds 10",
-            "ilp_networks.py measure {kept}/ilp.json --start plan --seconds 120",
-            "ilp_networks.py measure {kept}/ilp.json --start scip highs --seconds 40"
-            " --graph fused --tensors streamed --at MR",
-            "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
-        ),
-        quick="ilp_size.py",
-    ),
-)
+from results_pages import DECIMAL, KEPT, RESULTS, ROOT, Result, filled, lacking
 
 
 def run(command: str, *, shown: bool) -> tuple[int, str]:
     """Run a script of this folder; what it prints, shown as it comes if wanted."""
-    script, *rest = shlex.split(command.format(kept=KEPT))
+    script, *rest = shlex.split(filled(command))
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "benchmarks" / script), *rest],
         cwd=ROOT,
@@ -217,17 +55,23 @@ def rows(text: str, varies: str) -> list[str]:
     return [re.sub(varies, "#", row) if varies else row for row in found]
 
 
-def missing(result: Result, printed: str) -> list[str]:
-    """Rows that were printed and that the page does not have."""
-    page = set(rows((ROOT / "docs" / result.page).read_text("utf-8"), result.varies))
-    return [row for row in rows(printed, result.varies) if row not in page]
+def missing(result: Result, printed: str, varies: str) -> list[str]:
+    """Rows that were printed and that the page does not have, but for what `varies` matches."""
+    page = set(rows((ROOT / "docs" / result.page).read_text("utf-8"), varies))
+    return [row for row in rows(printed, varies) if row not in page]
 
 
 def quick(result: Result) -> bool:
-    """Run a result's quick command and hold it to the page; whether both agree."""
-    print(f"\n## {result.page}: benchmarks/{result.quick}\n", flush=True)
-    code, printed = run(result.quick, shown=True)
-    absent = missing(result, printed)
+    """Run a result's quick commands and hold them to the page; whether all agree."""
+    agreed = [held(result, command) for command in result.quick]  # each is run, whatever the others say
+    return all(agreed)
+
+
+def held(result: Result, command: str) -> bool:
+    """Run one command and hold what it prints to the page."""
+    print(f"\n## {result.page}: benchmarks/{command}\n", flush=True)
+    code, printed = run(command, shown=True)
+    absent = missing(result, printed, result.varies)
     count = len(rows(printed, result.varies))
     for row in absent[:10]:
         print(f"docs/{result.page} does not have: {row}", file=sys.stderr)
@@ -241,19 +85,35 @@ def quick(result: Result) -> bool:
 def full(result: Result) -> bool:
     """Run all commands of a result; what is printed, and put into no page, is kept."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    kept = KEPT / f"{Path(result.page).stem}.txt"
     printed = []
     for command in result.commands:
-        print(f"{result.page}: benchmarks/{command}", file=sys.stderr, flush=True)
+        if absent := lacking(result, command):
+            say(f"{result.page}: left out, its rows stay: {command.split()[0]} needs {', '.join(absent)}")
+            continue
+        say(f"{result.page}: benchmarks/{command}")
         code, text = run(command, shown=False)
         printed.append(text)
         if code:
-            print(f"{result.page}: ended with {code}", file=sys.stderr, flush=True)
+            say(f"{result.page}: ended with {code}")
             return False
     if any(part.strip() for part in printed):
+        kept = KEPT / f"{Path(result.page).stem}.txt"
         kept.write_text("\n".join(printed), "utf-8")
-        print(f"{result.page}: printed tables are in {kept}", file=sys.stderr, flush=True)
+        say(f"{result.page}: printed tables are in {kept}; {standing(result, kept.read_text('utf-8'))}")
     return True
+
+
+def standing(result: Result, printed: str) -> str:
+    """How many printed rows the page has as they are, and but for decimals, times among them."""
+    counts = []
+    for varies in (result.varies, DECIMAL):
+        every = len(rows(printed, varies))
+        counts.append(every - len(missing(result, printed, varies)))
+    return f"{counts[0]} of {every} rows stand on the page, {counts[1]} but for decimals"
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def table() -> str:

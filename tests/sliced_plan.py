@@ -1,4 +1,4 @@
-"""A plan of one group in bands that takes more as a nest: a convolution of slices of channels."""
+"""Plans of one group in bands: a convolution that takes more as a nest, and a split that is none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plans import Group, Plan, Run, Scratch, Tiling
 
-__all__ = ["sliced_plan"]
+__all__ = ["sliced_plan", "split_plan"]
 
 
 def sliced_plan(budget: int, name: str = "g") -> Plan:
@@ -25,5 +25,20 @@ def sliced_plan(budget: int, name: str = "g") -> Plan:
     group = Group(name, ("f",), 18, 4, (("f", 4),), (), Tiling(1, ("x",), 1))
     return certify(
         network, Chip("c", 1), budget, (Scratch(name, 0), Run(name, (("x", 128), ("y", 32)))),
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=[group],
+    )  # fmt: skip
+
+
+def split_plan() -> Plan:
+    """The four channels of x in two parts, y and z, a row at a time: an operator that writes two tensors."""
+    split = Geometry("rowwise", (1, 4, 4, 4), (1, 4, 4, 4))
+    network = Network.build(
+        "parts", [("x", 64, "input"), ("y", 16, "activation"), ("z", 48, "activation")],
+        [OperatorSpec("f", "Split", ["x"], ["y", "z"], 0, 0, split)], ["y", "z"],
+    )  # fmt: skip
+    group = Group("g", ("f",), 32, 4, tiling=Tiling(1))
+    streaming = (("x", 64), ("y", 16), ("z", 48))
+    return certify(
+        network, Chip("c", 1), 32, (Scratch("g", 0), Run("g", streaming)),
         status="feasible", lower_bound_bytes=0, seconds=0, groups=[group],
     )  # fmt: skip

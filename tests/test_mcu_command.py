@@ -293,6 +293,7 @@ def test_other_methods_stand_beside_the_plan(
     needs = {name: method["ram_bytes"] for name, method in methods.items() if method["ram_bytes"]}
     assert needs["onchip"] <= needs["this plan"] <= needs["overlap"] <= needs["in place"] <= needs["whole"]
     assert methods["patches"]["work"] > 1 == methods["onchip"]["work"]
+    assert needs["rows"] < needs["onchip"]
     if "TFLM, tensors" in needs:  # where its interpreter is installed
         assert needs["this plan"] < needs["TFLM, tensors"] < needs["TFLM"]
 

@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "run",
         "planners/registry",
     ),
-    ("microcontroller/segments", "microcontroller/kernels", "microcontroller/made"),
+    ("microcontroller/segments", "microcontroller/rows", "microcontroller/kernels", "microcontroller/made"),
     ("planners/joint", "planners/registry", "report", "export", "multi_dnn/local"),
     ("microcontroller", "microcontroller/project", "microcontroller/compare", "comparison/baselines"),
     ("papers/hax_conn", "papers/optimus", "papers/vmcu"),
@@ -50,6 +50,7 @@ PLANNERS = frozenset(
         "planners/branches",
         "planners/nests",
         "microcontroller/segments",
+        "microcontroller/rows",
         "multi_dnn",
         "planners/joint",
     }

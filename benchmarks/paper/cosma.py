@@ -7,7 +7,8 @@
 ("with parameters"), fused and not, in onchip's ways and in the paper's four; networks come from the zoo, or
 where that lacks one from a FOLDER of `onchip.network/1` files. What DATA.json holds of other networks stays.
 `render` prints the sections (`--list` names them), or puts them into the page, and the plots beside it where
-matplotlib is installed (`pip install 'onchip[docs]'`); `--section arena arena_all orders` needs no DATA.
+matplotlib is installed (`pip install 'onchip[docs]'`); `--section arena arena_all belady orders` need no
+DATA.
 Seconds are CPU seconds of one process, the best of three where they are under half a second.
 """
 
@@ -65,7 +66,7 @@ BUDGETS = ("MR", "MH", "MP")
 GENERIC = load_chip("generic")
 WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 
-WITHOUT_DATA = {"arena", "arena_all", "orders"}
+WITHOUT_DATA = {"arena", "arena_all", "belady", "orders"}
 """Sections that are measured as they are printed."""
 KEYS = ("network", "granularity", "weights", "at")
 Row = dict[str, Any]

@@ -73,11 +73,15 @@ def _on_average(records: list[Row]) -> Iterator[Claim]:
                 " first](#the-arena-in-other-readings)",
             )
     shares = {g: _mean(records, NAS, g, None, "streamed") for g in ("fused", "op")}
+    divided = [r for r in chosen(records, NAS, granularity="fused", weights="streamed") if "dnc" in r["rows"]]
+    share = reductions(divided, "dnc")
     yield Claim(
-        "the same, four networks found by search",
+        "the same, four networks found by search, by divide and conquer",
         "85 %",
-        ", ".join(f"{graph} {percent(share)}" for graph, share in shares.items()),
-        yes(all(abs(share - 0.85) < 0.04 for share in shares.values())),
+        f"{'-' if share is None else percent(share[0])}, fused; the exact plan "
+        + ", ".join(f"{graph} {percent(share)}" for graph, share in shares.items()),
+        yes(share is not None and all(abs(x - 0.85) < 0.04 for x in (share[0], *shares.values()))),
+        "the paper's is divide and conquer's, for want of the optimum",
     )
 
 

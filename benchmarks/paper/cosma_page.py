@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cosma import BUDGETS, FOUR, HUMAN, NAS, TITLES
 from cosma_arena import orders, readings
+from cosma_belady import belady_readings
 from cosma_claims import claims
 from cosma_data import PAPER_SECONDS, Row, chosen, percent, reductions
 from cosma_readings import all_readings
@@ -44,6 +45,7 @@ def sections(data: Row) -> dict[str, Section]:
         "plans": lambda: _every_plan(chosen(records, TITLES)),
         "arena": readings,
         "arena_all": all_readings,
+        "belady": belady_readings,
         "orders": orders,
     }
 

@@ -30,6 +30,7 @@ from hax_conn_sensitivity import sensitivity
 from hax_conn_setup import setup, table_6
 from hax_conn_strength import strength, vgg19_pairs
 from hax_conn_tables import readings, table_2, table_4, table_5, table_8, totals
+from hax_conn_transitions import transitions
 from page_marks import Section, marks, write
 
 SECTIONS: dict[str, Section] = {
@@ -42,6 +43,7 @@ SECTIONS: dict[str, Section] = {
     "setup": setup,
     "rivals": rivals,
     "layers": layers,
+    "transitions": transitions,
     "totals": totals,
     "strength": strength,
     "vgg19": vgg19_pairs,

@@ -18,7 +18,7 @@ from onchip.multi_dnn.objective import Objective
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.workload import Workload
 
-__all__ = ["LEAST_PRINTED", "Strength", "at_strength", "strength", "vgg19_at", "vgg19_pairs"]
+__all__ = ["LEAST_PRINTED", "Strength", "at_strength", "baselines_at", "strength", "vgg19_at", "vgg19_pairs"]
 
 FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 """On what the memory costs under `light`: `mrmc` and `rate` of every unit."""
@@ -70,6 +70,14 @@ def gains_at(factor: float) -> dict[tuple[int, int], float]:
         found, cost = _best(_stronger(both, factor))
         gains[j, i] = min(one.cost_ms(Objective.LATENCY) for one in found if one.name != OWN) / cost
     return gains
+
+
+@cache
+def baselines_at(i: int, j: int, factor: float) -> dict[str, float]:
+    """ms of the baselines of a pair of Table 8 under `light` times a factor."""
+    both = pair(ORIN, TEN[j], TEN[i], "light", iterations=balanced(ORIN, TEN[j], TEN[i]))
+    found, _ = _best(_stronger(both, factor))
+    return {one.name: one.cost_ms(Objective.LATENCY) for one in found}
 
 
 def strength() -> Iterator[str]:

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from optimus_causes import CAUSES
 from optimus_causes_more import MORE_CAUSES
+from optimus_causes_tried import TRIED
 from optimus_claims import NEEDS, claims
 from optimus_data import Data, Row
 from optimus_parts import PARTS
@@ -34,7 +35,7 @@ from optimus_schemes import NETWORKS, Bench
 from optimus_tables import TABLES
 from page_marks import Section, write
 
-ALL = PARTS | CAUSES | MORE_CAUSES
+ALL = PARTS | CAUSES | MORE_CAUSES | TRIED
 SECTIONS = {"claims": (claims, NEEDS), **TABLES}
 
 

@@ -98,6 +98,8 @@ def finals(bench: Bench, name: str) -> Iterator[Row]:
         for side in (64, 224):
             wide = onchip.load(f"zoo:resnet1202@{side}x{side}", dtype="int16", batch=BATCH).network
             yield from _finals(wide, f"{side} x {side} pixels")
+        wide = fusion_graph(widened(drawn("resnet1202@56x56"), 4), BATCH)
+        yield from _finals(wide, "56 x 56 pixels, 64 to 256 channels")
 
 
 CHANGES: tuple[tuple[str, Any], ...] = (
@@ -120,6 +122,7 @@ def _finals(network: Network, change: str, budget: int = BUDGET, **options: Any)
         "operators": len(network.operators),
         "convex": count_convex(problem),
         "groups": len(found.groups),
+        "several": sum(g.members.bit_count() > 1 for g in found.groups),
         "words": found.dram_bytes // WORD,
     }
 
@@ -136,14 +139,26 @@ def pools_in_projections() -> Row:
     return graph | {"operators": list(rows.values())}
 
 
+def widened(graph: Row, times: int) -> Row:
+    """The graph with so many times the channels in every map but its input."""
+    rows = []
+    first = graph["input_chw"][0]
+    for row in graph["operators"]:
+        inputs = first if row["reads"] == ["input"] else times * row["c_in"]
+        outputs = row["c_out"] if row["kind"] == "fc" else times * row["c_out"]
+        words = inputs * outputs * row["kernel"] ** 2 + outputs if row["weight_words"] else 0
+        rows.append(row | {"c_in": inputs, "c_out": outputs, "weight_words": words})
+    return graph | {"operators": rows}
+
+
 def online(bench: Bench, name: str) -> Iterator[Row]:
     """Table 5: groups that obey the on-line rules, by the most operators of a group."""
-    if name not in ("vgg16", "squeezenet1_0", "googlenet", "resnet50", "resnet152"):
+    if name not in ("vgg16", "squeezenet1_0", "googlenet", "resnet50", "resnet152", "nasnetalarge"):
         return
     problem = bench.problem(name, load_chip("optimus"), PAPER)
     limit = OnlineFuser.of(problem).limit(BUDGET)
     counts = {}
-    for largest in range(2, 13):
+    for largest in range(2, 13 if name != "nasnetalarge" else 7):
         fuser = Fuser(replace(problem, budget=1 << 40), Space(largest=largest, whole_fan_out=True))
         several = sum(group.bit_count() > 1 for group, _ in fuser.prepare(None).groups)
         counts[largest] = len(problem.operators) + several

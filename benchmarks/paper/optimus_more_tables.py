@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from optimus_data import LABELS, Data, evaluated, head, mega
 from optimus_paper import DIRECTIONS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
+from optimus_tried_tables import concats, sums
 
 __all__ = ["SHARES", "by_buffer", "directions", "groups", "grown", "intervals", "on_squeezenet", "standing"]
 
 SHARES = (0.0, 0.1, 0.2, 0.3)
 """Energy that goes by time, as a share of what the smaller of two arrays takes."""
-PAIRS = ((1, 2), (3, 4), (6, 7))
-"""Configurations that differ in the array alone, the smaller one first."""
+PAIRS = ((1, 2), (3, 4), (5, 6), (7, 8))
+"""Configurations that differ in the array alone, the smaller one first (6 and 7 differ in registers, too)."""
 
 
 def on_squeezenet(d: Data) -> Iterator[str]:
@@ -22,13 +23,14 @@ def on_squeezenet(d: Data) -> Iterator[str]:
     yield from head("change", *(LABELS[how] for how in OLDER))
     for r in d.all("cause-words"):
         yield f"| {r['change']} | " + " | ".join(f"{100 * r[how]:.1f} %" for how in OLDER) + " |"
+    yield from concats(d)
 
 
-def grown(d: Data, share: float, *, least: bool) -> list[float]:
+def grown(d: Data, share: float, *, least: bool, pairs: tuple[tuple[int, int], ...] = PAIRS) -> list[float]:
     """How much more energy the larger array takes, by network and pair, with that share going by time."""
     found = []
     for name in evaluated(d, "fig18"):
-        for pair in PAIRS:
+        for pair in pairs:
             small, large = (
                 d.all("fig18", network=name, chip=f"optimus-{i}", reading="paper")[-1] for i in pair
             )
@@ -58,9 +60,9 @@ def without_dram(d: Data) -> int:
 def standing(d: Data) -> Iterator[str]:
     """Figure 18: from the smaller array to the larger, with energy that goes by time."""
     yield (
-        "\nFrom configuration 1 to 2, 3 to 4 and 6 to 7, ten networks, the paper's options: pairs in which"
-        " the energy falls, and its change on average, where a share of what the smaller array takes is added"
-        " as energy that goes by time, the same each second on both:\n"
+        f"\n{_from(PAIRS)}, which differ in the array alone, ten networks, the paper's options: pairs in"
+        " which the energy falls, and its change on average, where a share of what the smaller array takes is"
+        " added as energy that goes by time, the same each second on both:\n"
     )
     ways = (("blocks of fewest words", False), ("blocks of least energy", True))
     yield from head("share by time", *(f"{title}: pairs | change" for title, _ in ways))
@@ -71,11 +73,25 @@ def standing(d: Data) -> Iterator[str]:
             cells.append(f"{sum(x < 0 for x in found)} of {len(found)}")
             cells.append(f"{100 * sum(found) / len(found):.1f} %")
         yield f"| {100 * share:.0f} % | " + " | ".join(cells) + " |"
+    yield "\nThe same pair by pair without energy by time; from 6 to 7 registers change, too:\n"
+    yield from head("configurations", *(f"{title}: networks | change" for title, _ in ways))
+    for pair in (*PAIRS, (6, 7)):
+        cells = []
+        for _, least in ways:
+            found = grown(d, 0.0, least=least, pairs=(pair,))
+            cells.append(f"{sum(x < 0 for x in found)} of {len(found)}")
+            cells.append(f"{100 * sum(found) / len(found):.1f} %")
+        yield f"| {pair[0]} to {pair[1]} | " + " | ".join(cells) + " |"
     count = len(grown(d, 0.0, least=True))
     yield (
         f"\nWith blocks of least energy and without DRAM's words it falls in {without_dram(d)} of {count}:"
         " they are a part of what is left."
     )
+
+
+def _from(pairs: tuple[tuple[int, int], ...]) -> str:
+    said = [f"{a} to {b}" for a, b in pairs]
+    return f"From configuration {', '.join(said[:-1])} and {said[-1]}"
 
 
 def by_buffer(d: Data) -> Iterator[str]:
@@ -111,6 +127,9 @@ def directions(d: Data) -> Iterator[str]:
         most, *theirs = DIRECTIONS[r["network"]]
         cells = [str(r["successors"]), *times, str(most), *theirs]
         yield f"| {NETWORKS[r['network']]} | " + " | ".join(cells) + " |"
+    for name in (n for n in DIRECTIONS if n not in d.names("cause-directions")):
+        most, *theirs = DIRECTIONS[name]
+        yield f"| {NETWORKS[name]} | not tried | - | - | {most} | {' | '.join(theirs)} |"
 
 
 def intervals(d: Data) -> Iterator[str]:
@@ -131,6 +150,9 @@ def groups(d: Data) -> Iterator[str]:
     for change in changes:
         rows = [d.one("cause-groups", network=n, change=change) for n in names]
         yield f"| {change} | " + " | ".join("-" if r is None else str(r["groups"]) for r in rows) + " |"
+    several = [d.one("cause-groups", network=n, change="as it is") for n in names]
+    cells = " | ".join("-" if r is None else str(r["several"]) for r in several)
+    yield f"| as it is, groups of several operators alone | {cells} |"
     for r in d.all("cause-groups", change="pools in their projections"):
         yield (
             f"\nGoogLeNet with its pools in their projections: {r['operators']} operators,"
@@ -142,5 +164,6 @@ def groups(d: Data) -> Iterator[str]:
     yield from head("network", "n in 128 KB", *map(str, sizes))
     for r in found:
         counts = {int(n): c for n, c in r["counts"].items()}
-        cells = " | ".join(f"{counts[n]:,}" for n in sizes)
+        cells = " | ".join(f"{counts[n]:,}" if n in counts else "-" for n in sizes)
         yield f"| {NETWORKS[r['network']]} | {r['limit']} | {cells} |"
+    yield from sums(d)

@@ -9,6 +9,7 @@ from optimus_executed import accuracy
 from optimus_more_tables import by_buffer, directions, groups, intervals, on_squeezenet, standing
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
+from optimus_tried_tables import compression, flows, overlap, rooms, widths
 
 __all__ = ["TABLES"]
 
@@ -88,6 +89,8 @@ def fig14(d: Data) -> Iterator[str]:
             yield f"| {NETWORKS[name]} | " + " | ".join(cells) + " |"
         yield ""
     yield from on_squeezenet(d)
+    yield from widths(d)
+    yield from rooms(d)
 
 
 def fig15(d: Data) -> Iterator[str]:
@@ -135,6 +138,7 @@ def fig13(d: Data) -> Iterator[str]:
         found = [d.all("cause-latency", network=name, how=how)[-1] for how in OLDER]
         cells = [f"{r[bits]:.2f}" for r in found for bits in ("64 bits", "32 bits")]
         yield f"| {NETWORKS[name]} | " + " | ".join(cells) + " |"
+    yield from overlap(d)
 
 
 def latency(r: Row) -> float:
@@ -168,6 +172,7 @@ def fig17(d: Data) -> Iterator[str]:
     yield from head("dataflow", "change", "tile", "Mwords", left=3)
     for r in d.all("cause-dataflow"):
         yield f"| {r['dataflow']} | {r['change']} | {r['tile']} | {mega(r['words'])} |"
+    yield from flows(d)
 
 
 def fig18(d: Data) -> Iterator[str]:
@@ -222,6 +227,7 @@ def tab4(d: Data) -> Iterator[str]:
             cells = ["-" if r is None else f"{100 * r['less']:.2f}" for r in found]
             what = READINGS[reading] + (f", {change}" if change else "")
             yield f"| {chip} | {what} | " + " | ".join(cells) + " |"
+    yield from compression(d)
 
 
 def tab5(d: Data) -> Iterator[str]:
@@ -274,17 +280,17 @@ TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "fig2": (fig2, ("fig2",)),
     "fig7": (fig7, ("fig7",)),
     "fig12": (fig12, ("fig12",)),
-    "fig13": (fig13, ("fig13", "cause-energy", "cause-latency")),
-    "fig14": (fig14, ("fig13", "cause-words")),
+    "fig13": (fig13, ("fig13", "cause-energy", "cause-latency", "cause-overlap")),
+    "fig14": (fig14, ("fig13", "cause-words", "cause-concats", "cause-widths", "cause-room")),
     "fig15": (fig15, ("fig13",)),
     "fig16": (fig16, ("fig16",)),
-    "fig17": (fig17, ("fig17", "cause-dataflow")),
+    "fig17": (fig17, ("fig17", "cause-dataflow", "cause-flows")),
     "fig18": (fig18, ("fig18",)),
     "fig19": (fig19, ("fig19", "cause-batch")),
-    "tab4": (tab4, ("tab4",)),
+    "tab4": (tab4, ("tab4", "cause-compression")),
     "tab5": (tab5, ("tab5",)),
     "directions": (directions, ("cause-directions",)),
     "intervals": (intervals, ("cause-intervals",)),
-    "groups": (groups, ("cause-groups", "cause-online")),
+    "groups": (groups, ("cause-groups", "cause-online", "cause-sums")),
 }
 """Sections, and the parts whose records they show."""

@@ -22,10 +22,10 @@ from onchip.check.as_nests import (
     plan_as_nests,
     taken,
 )
-from onchip.check.as_nests.cutting import exactly, up_to
-from onchip.check.as_nests.unsaid import NoNest
+from onchip.check.as_nests.cutting import up_to
+from onchip.machines.chip_memory import Memory
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Boxes, Leaf, Loop, Nest, Plan, Scratch, Tiling
+from onchip.plans import Boxes, Leaf, Loop, Nest, Plan, PlanChip, Scratch, Tiling
 from oracles.boxes import random_operator, turned
 from sliced_plan import sliced_plan
 
@@ -67,7 +67,7 @@ def judged(plan: Plan) -> Compared:
     assert larger <= 0 or MORE_SCRATCH & set(group.reasons)
     assert larger >= 0 or "lives" in group.reasons
     if found.fits == "in place" and plan.chip.accumulator_bytes is None:
-        made = in_nests(plan, found)
+        made = in_nests(found)
         check(made)
         assert made.result.dram_bytes == found.dram_bytes == plan.result.dram_bytes + more
         assert made.result.peak_bytes == found.peak_bytes
@@ -126,19 +126,15 @@ def test_a_group_in_boxes_costs_as_much_or_a_reason_is_said(start: int) -> None:
         ((3, 8), 2, ((0, 1), (1, 2))),
         ((3, 1, 8), 2, ((0, 1), (2, 2))),
         ((2, 3, 8), 8, ((0, 1), (1, 1))),
+        ((3, 8), 12, ((0, 1),)),
+        ((3, 8), 3, ((0, 1), (1, 3))),
+        ((2, 3, 8), 16, ((0, 1), (1, 2))),
     ],
 )
 def test_a_tile_of_a_flat_axis_is_loops_over_what_it_is_cut_into(
     sizes: tuple[int, ...], tile: int, loops: tuple[tuple[int, int], ...]
 ) -> None:
-    assert exactly(sizes, tile, "it") == up_to(sizes, tile) == loops
-
-
-@pytest.mark.parametrize(("sizes", "tile"), [((3, 8), 12), ((3, 8), 3), ((2, 3, 8), 16)])
-def test_a_tile_that_ends_inside_another_piece_is_none(sizes: tuple[int, ...], tile: int) -> None:
-    with pytest.raises(NoNest) as refusal:
-        exactly(sizes, tile, "it")
-    assert refusal.value.unsaid.why == "across-axes"
+    assert up_to(sizes, tile) == loops
 
 
 def test_boxes_are_their_loops_with_every_operand_where_its_last_loop_is() -> None:
@@ -153,7 +149,7 @@ def test_boxes_are_their_loops_with_every_operand_where_its_last_loop_is() -> No
     plan = plan_of(network, boxes, turned(network, boxes), 1)
     found = plan_as_nests(plan)
     assert found is not None
-    [group] = found.declared
+    [group] = found.plan.groups
     inner = Loop((("f", 2),), 4, (Leaf("f"),), ("x",))
     middle = Loop((("f", 0),), 2, (inner,), ("y",))
     assert group.tiling == Nest((Loop((("f", 1),), 3, (middle,)),))
@@ -165,7 +161,7 @@ def test_a_plan_without_tiles_has_nothing_to_say() -> None:
     found = plan_as_nests(plan)
     assert found is not None
     assert found.fits == "in place"
-    assert plan_as_nests(in_nests(plan, found)) is None
+    assert plan_as_nests(in_nests(found)) is None
 
 
 def sliced(budget: int) -> AsNests:
@@ -206,6 +202,20 @@ def test_weights_of_which_nothing_says_the_sides_are_there_whole() -> None:
     assert group.reasons == ("constants",)
     assert (tight.fits, tight.peak_bytes) == ("no", 22)
     assert sliced(22).fits == "in place"
+
+
+def test_a_nest_that_has_no_room_in_one_of_several_memories_lies_behind_that_memory() -> None:
+    memories = (Memory("near", 18), Memory("far", 100))
+    plan = sliced_plan(18)
+    program = tuple(replace(s, memory="near") if isinstance(s, Scratch) else s for s in plan.program)
+    made = certify(
+        plan.network, PlanChip("c", memories=memories), 118, program,
+        status="feasible", lower_bound_bytes=0, seconds=0, groups=plan.groups,
+    )  # fmt: skip
+    found = plan_as_nests(made)
+    assert found is not None
+    assert (found.grown, [m.bytes for m in found.plan.chip.memories]) == (("g",), [40, 100])
+    assert next(s.address for s in found.plan.program if isinstance(s, Scratch)) == 18
 
 
 @pytest.mark.parametrize("at", [0, 4])

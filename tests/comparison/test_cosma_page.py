@@ -106,6 +106,17 @@ def test_operators_numbered_anew_have_the_same_peak(seed: int) -> None:
     assert again.value == other.value
 
 
+def test_beladys_rule_by_other_readings() -> None:
+    """Less than the greedy rule somewhere by every reading, in all it has more; one case made again."""
+    _, *five = rows(COSMA, "belady")
+    counts = [[int(n) for n in row[1].split(", ")] for row in five]
+    assert [sum(row) for row in counts] == [288] * 5
+    assert counts[0] == [14, 234, 40]
+    assert all(less > 0 for less, *_ in counts)
+    assert all(row[2].startswith("+") for row in five)
+    assert five[0][4] == "0"
+
+
 def test_sentences_by_all_readings_of_the_arena() -> None:
     """What the page says of the nine, whose first row is what the claims say of the comparison's own."""
     _, *nine = rows(COSMA, "arena_all")

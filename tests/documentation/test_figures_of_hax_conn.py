@@ -69,7 +69,7 @@ def test_shares_that_only_the_text_says() -> None:
         assert said in TEXT, said
     claims = page("The paper's claims")
     for begins, share in (
-        ("Fig. 5", "29"),
+        ("Fig. 5: images", "29"),
         ("Fig. 6", "all; 45"),
         ("not knowing", "70"),
         ("Herald and", "75"),

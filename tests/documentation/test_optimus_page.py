@@ -12,11 +12,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
+from fusion_graphs import drawn  # noqa: E402
 from optimus_causes import CAUSES  # noqa: E402
 from optimus_causes_more import MORE_CAUSES  # noqa: E402
+from optimus_causes_tried import TRIED  # noqa: E402
 from optimus_claims_arrays import batches  # noqa: E402
 from optimus_claims_more import dataflows  # noqa: E402
+from optimus_claims_sentences import configurations, growth, marginal, small_buffers  # noqa: E402
 from optimus_data import LABELS, Data, mega  # noqa: E402
+from optimus_online import merged, obeying  # noqa: E402
 from optimus_parts import PARTS  # noqa: E402
 from optimus_schemes import NETWORKS, Bench  # noqa: E402
 from optimus_tables import TABLES  # noqa: E402
@@ -34,7 +38,7 @@ def page(section: str) -> tuple[str, ...]:
 
 
 def measured(parts: tuple[str, ...], networks: tuple[str, ...]) -> Data:
-    every = PARTS | CAUSES | MORE_CAUSES
+    every = PARTS | CAUSES | MORE_CAUSES | TRIED
     return Data(
         {"part": part, "network": name} | record
         for part in parts
@@ -119,6 +123,7 @@ def test_table_4() -> None:
     table, parts = TABLES["tab4"]
     networks = ("alexnet_features", "vgg16", "squeezenet1_0")
     head, *found = (line for line in table(measured(parts, networks)) if line.startswith("| "))
+    found = [line for line in found if line.startswith(("| eyeriss", "| shidiannao", "| lower-bound"))]
     there, *rows = (line for line in page("tab4") if line.startswith("| "))
     columns = [there.split(" | ").index(title) for title in head.strip("| ").split(" | ")[2:]]
     at = {line.split(" | ")[0] + line.split(" | ")[1]: line.strip("| ").split(" | ") for line in rows}
@@ -169,7 +174,9 @@ def test_dnnvm_is_below_no_fusion_with_tiles() -> None:
 @pytest.mark.thorough
 def test_claims_on_dataflows_and_batches() -> None:
     """The rows at the head of the page, from what is measured now."""
-    data = measured(("fig17", "cause-dataflow", "fig19", "cause-batch"), ("vgg16", "squeezenet1_0"))
+    data = measured(
+        ("fig17", "cause-dataflow", "cause-flows", "fig19", "cause-batch"), ("vgg16", "squeezenet1_0")
+    )
     for claim in (*dataflows(data), *batches(data)):
         assert "| " + " | ".join(claim) + " |" in page("claims")
 
@@ -180,7 +187,7 @@ def test_directions() -> None:
     shown = [line.strip("| ").split(" | ") for line in page("directions")[2:]]
     at = {cells[0]: cells for cells in shown}
     assert at["SqueezeNet"][1] == str(row["successors"]) == "2"
-    for cells in at.values():
+    for cells in (one for one in at.values() if one[1] != "not tried"):
         assert cells[1] == cells[4]
         assert float(cells[3]) < float(cells[2])
 
@@ -190,5 +197,36 @@ def test_energy_by_time_lets_every_larger_array_take_less() -> None:
     shares = {
         cells[0]: cells[1:] for line in page("fig18") if len(cells := line.strip("| ").split(" | ")) == 5
     }
-    assert shares["0 %"][0] == "4 of 30"
-    assert shares["30 %"][0] == "30 of 30"
+    assert shares["0 %"][0] == "18 of 40"
+    assert shares["30 %"][0] == "40 of 40"
+
+
+@pytest.mark.thorough
+def test_sentences_beside_the_figures() -> None:
+    """Small buffers, their marginal benefit, configurations and growth, on SqueezeNet."""
+    data = measured(("fig16", "fig18", "tab5", "cause-directions"), ("squeezenet1_0",))
+    none = {claim: ours for claim, _, ours, *_ in small_buffers(data)}
+    assert none["in too small a buffer Efficient-S (in tiles) is no better than no fusion"].endswith(
+        "0 of 1 networks"
+    )
+    assert none["in too small a buffer DNNVM (in tiles) is no better than no fusion"].endswith(
+        "1 of 1 networks"
+    )
+    falling, _ = marginal(data)
+    assert "on 1 of 1 networks" in falling[2]
+    assert configurations(data)[2].startswith("4 to 4 numbers of groups")
+    (share,) = growth(data, {"squeezenet1_0": 1057}, {})[2].rsplit(" ", 1)[1:]
+    assert share == f"{1057 / (4 * 38**2):.2f}"
+
+
+def test_sums_within_convolutions_are_272_groups_apart_and_42_short() -> None:
+    """On-line groups of ResNet-50 and -152 by VGG16's limit, beside 195 and 467."""
+    counts = [obeying(merged(drawn(name)), 5)[-1] for name in ("resnet50", "resnet152")]
+    assert counts == [195 - 42, 467 - 42]
+    assert [obeying([[], [0], [1]], n)[-1] for n in (1, 2, 3)] == [3, 5, 6]
+
+
+def test_eyeriss_gains_on_all_by_a_ratio_of_1_2() -> None:
+    rows = [line.strip("| ").split(" | ") for line in page("tab4") if line.startswith("| 1.")]
+    by = {row[0]: [float(cell) for cell in row[1:-1]] for row in rows}
+    assert min(by["1.2"]) > 0 > min(by["1.4"])

@@ -65,16 +65,29 @@ def litert(content: bytes, model: Int8Model, inputs: Sequence[Int8]) -> tuple[li
     return outputs, inner
 
 
+class Tflm:
+    """TensorFlow Lite Micro with a network, which keeps its states from one inference to the next."""
+
+    def __init__(self, content: bytes, model: Int8Model, arena: int = 1 << 21) -> None:
+        from tflite_micro.python.tflite_micro import runtime
+
+        self.model = model
+        self.interpreter = runtime.Interpreter.from_bytes(content, arena_size=arena)
+        self.details = [self.interpreter.get_input_details(i) for i in range(len(model.inputs))]
+
+    def run(self, inputs: Sequence[Int8]) -> list[Int8]:
+        for i, x in enumerate(given(self.model, inputs, self.details)):
+            self.interpreter.set_input(x, i)
+        self.interpreter.invoke()
+        return [
+            as_bytes(self.model.tensors[t], self.interpreter.get_output(i))
+            for i, t in enumerate(self.model.outputs)
+        ]
+
+
 def tflm(content: bytes, model: Int8Model, inputs: Sequence[Int8], arena: int = 1 << 21) -> list[Int8]:
     """Outputs by TensorFlow Lite Micro."""
-    from tflite_micro.python.tflite_micro import runtime
-
-    interpreter = runtime.Interpreter.from_bytes(content, arena_size=arena)
-    details = [interpreter.get_input_details(i) for i in range(len(model.inputs))]
-    for i, x in enumerate(given(model, inputs, details)):
-        interpreter.set_input(x, i)
-    interpreter.invoke()
-    return [as_bytes(model.tensors[t], interpreter.get_output(i)) for i, t in enumerate(model.outputs)]
+    return Tflm(content, model, arena).run(inputs)
 
 
 def random_inputs(model: Int8Model, seed: int) -> list[Int8]:

@@ -11,14 +11,16 @@ import pytest
 from native import made_of, needs_compiler
 
 from microcontroller.interpreters import tflm
+from microcontroller.wide_networks import WIDE
 from onchip.check import check
 from onchip.microcontroller.emulator.verify import inputs_of
 from onchip.microcontroller.int8.factors import Scale
 from onchip.microcontroller.int8.model import Int8, Int8Model
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.read_layers import LAYERS
+from onchip.microcontroller.int8.read_tables import TABLES
 from onchip.microcontroller.int8.reference import run
-from onchip.microcontroller.made import Builder, Map
+from onchip.microcontroller.made import Builder, Map, WideBuilder
 from onchip.microcontroller.network import network_of
 from onchip.microcontroller.result.microcontroller_plan import MicrocontrollerPlan, planned_for
 from onchip.microcontroller.segments import SegmentOptions
@@ -180,4 +182,8 @@ def test_every_kind_that_is_read_is_here() -> None:
     for name in NETWORKS:
         _, model, _ = planned(name, SegmentOptions())
         seen |= {layer.name.rpartition(".")[0] for layer in model.layers}
-    assert seen | {"PADV2"} == set(LAYERS)
+    for make in WIDE.values():
+        b = WideBuilder(3)
+        model = model_of(b.file(*make(b)), name="wide", where="test")
+        seen |= {layer.name.partition(".")[0] for layer in model.layers}
+    assert seen | {"PADV2"} | TABLES.keys() >= set(LAYERS)

@@ -12,7 +12,7 @@ import pytest
 from native import differences, needs_compiler, outputs_of
 from ring_plans import Shape, layer_by_layer, one_group, some_network, some_shape
 
-from onchip.base.errors import IllegalPlan, ModelError, PlanFormatError, UsageError
+from onchip.base.errors import IllegalPlan, PlanFormatError, UsageError
 from onchip.check import certify
 from onchip.check.rules import Broken
 from onchip.machines.board import load_board
@@ -22,6 +22,7 @@ from onchip.microcontroller.made import Builder
 from onchip.microcontroller.network import network_of
 from onchip.microcontroller.project import sources_of
 from onchip.microcontroller.project.write import project_files, write_project
+from onchip.microcontroller.result.microcontroller_plan import planned_for
 from onchip.microcontroller.segments import SegmentOptions
 from onchip.microcontroller.segments import plan as plan_segments
 from onchip.plans import Alloc, Free, Load, PlanChip, Run, Store
@@ -148,14 +149,21 @@ def test_a_plan_of_another_network_is_refused() -> None:
         sources_of(plan, int8_model("made:kws"))
 
 
-@pytest.mark.thorough
-def test_several_outputs_are_refused_in_one_line() -> None:
+def test_a_plan_that_hands_an_output_over_early_is_refused() -> None:
+    """A program reads outputs when the network has run: they must lie there to the end."""
     b = Builder()
     x = b.conv(b.input((1, 4, 4, 2)), 3)
     model = model_of(b.file(x, b.conv(x, 2)), name="two", where="test")
-    plan = plan_segments(network_of(int8_model("made:ad01")), ROOM)
-    with pytest.raises((ModelError, PlanFormatError)):
-        sources_of(replace(plan, network=network_of(model)), model)
+    plan = planned_for(network_of(model), ROOM, SegmentOptions()).plan
+    header = sources_of(plan, model).files["model.h"]
+    assert "TWO_OUTPUT_0_BYTES 48" in header
+    assert "const int8_t *two_output_1(void);" in header
+    name = model.tensors[1].name
+    [early] = [step for step in plan.program if isinstance(step, Store) and step.tensor == name]
+    ran = next(i for i, step in enumerate(plan.program) if isinstance(step, Run)) + 1
+    program = [step for step in plan.program if step is not early]
+    with pytest.raises(PlanFormatError, match="runs on after an output is handed over"):
+        sources_of(replace(plan, program=(*program[:ran], early, *program[ran:])), model)
 
 
 @pytest.mark.thorough

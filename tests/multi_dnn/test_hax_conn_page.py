@@ -15,6 +15,7 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 from hax_conn import SECTIONS  # noqa: E402
 from hax_conn_acceptance import AT_MOST, every_choice, googlenet_twice  # noqa: E402
 from hax_conn_cases import WRONG, XAVIER, pair, violations  # noqa: E402
+from hax_conn_transitions import experiment_at  # noqa: E402
 from page_marks import marks, put_into  # noqa: E402
 
 PAGE = (ROOT / "docs" / "hax-conn.md").read_text(encoding="utf-8")
@@ -78,6 +79,30 @@ def test_who_is_best_in_experiments_4_8_9_and_10() -> None:
     light = lines[next(k for k, row in enumerate(lines) if row[0] == "8") + 1]
     assert light[4] == "light"
     assert float(light[8]) == min(map(float, light[5:9]))
+
+
+def test_sentences_on_experiments_and_networks() -> None:
+    """What the first table says of them, and what longer transitions change."""
+    claims = {row[0]: row[1:] for row in cells("claims")}
+    assert claims["experiment 4: all layers on the GPU"][1] == "no"
+    assert claims["experiments 1 and 6: other schedules for the same networks on another SoC"][1] == "yes"
+    both, gpu = (
+        float(x) for x in next(r for k, r in claims.items() if k.startswith("experiment 5"))[1].split("; ")
+    )
+    assert both < gpu
+    for network, count in (("VGG19", "0"), ("CaffeNet", "2")):
+        row = claims[f"Table 8: {network}'s pairs whose best baseline is the GPU alone, of 10"]
+        assert row[:2] == ["10", count]
+    times = {
+        row[0]: [float(cell) for cell in row[1:]]
+        for row in cells("transitions")
+        if len(row) == 5 and row[0] != "transitions of `light`, times"
+    }
+    dsp, herald, h2h, _ = times["1"]
+    assert max(herald, h2h) < dsp
+    dsp, herald, h2h, ours = times["10"]
+    assert ours < dsp < min(herald, h2h)
+    assert experiment_at(10, 10.0).baseline("Herald-like") == pytest.approx(herald, abs=0.005)
 
 
 def test_best_baselines_are_counted_from_the_cells_of_table_8() -> None:

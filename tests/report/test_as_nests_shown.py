@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from fused_plans import diamond_plan
 from rich.console import Console
 
 from onchip import api
@@ -16,7 +15,7 @@ from onchip.plans import Plan
 from onchip.report import data, html, summary
 from onchip.report.as_nests import MOST_ROWS, as_nests_data, as_nests_sentence, as_nests_table, why_lines
 from onchip.report.grid import printed
-from sliced_plan import sliced_plan
+from sliced_plan import sliced_plan, split_plan
 
 
 def told(plan: Plan) -> tuple[str, str]:
@@ -43,8 +42,8 @@ def test_reasons_are_said_once_each() -> None:
 
 
 def test_a_group_without_a_nest_says_so() -> None:
-    """An element-wise operator over tensors that state no shapes has no axes."""
-    sentence, table = told(diamond_plan())
+    """A leaf writes one tensor, and a split several."""
+    sentence, table = told(split_plan())
     assert "no nest" in sentence
     assert "none" in table
     assert "no-axes" in table

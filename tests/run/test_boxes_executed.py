@@ -310,9 +310,13 @@ def drawn(random: Random, reach: Reach) -> Boxes:
     return Boxes(tuple(random.randint(1, n) for n in reach.extents), random.choice(orders(reach)))
 
 
+ROUNDED = ("conv", "gemm", "matrix", "attention heads", "bilinear of")
+"""Kinds that sum products, by the beginning of their names: a part of them is made in another order."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_runs_in_boxes_bit_for_bit(kind: str, tmp_path: Path) -> None:
-    """But for sums that are cut, which are within 1e-4: `run` refuses everything else."""
+    """But for sums, which are within 1e-4: `run` refuses everything else."""
     source = source_of(kind, tmp_path)
     [op] = source.network.operators
     assert op.reach is not None
@@ -322,7 +326,8 @@ def test_every_kind_runs_in_boxes_bit_for_bit(kind: str, tmp_path: Path) -> None
     shapes += [replace(s, sizes=(*s.sizes[:outer], *op.reach.sums)) for s in shapes]
     for boxes in shapes:
         report = run(in_boxes(source.network, boxes), source, seed=1)
-        assert report.bit_exact or boxes.sizes[outer:] != op.reach.sums
+        cut = boxes.sizes[outer:] != op.reach.sums
+        assert report.bit_exact or cut or kind.removeprefix("transposed ").startswith(ROUNDED)
 
 
 SUMS = (
@@ -368,10 +373,11 @@ def shorter(reach: Reach, i: int, k: int) -> Reach | None:
 EXACT = [
     kind
     for kind in KINDS
-    if kind != "concat of a shuffled half" and not kind.startswith(("nearest", "bilinear", "cubic"))
+    if kind != "concat of a shuffled half"
+    and not kind.startswith(("nearest", "bilinear", "cubic", "transposed conv"))
 ]
-"""Kinds that need every element that their reach says: coordinates that are floats get some to spare, and
-what no axis can say is needed whole."""
+"""Kinds that need every element that their reach says: coordinates that are floats get some to spare, what no
+axis can say is needed whole, and windows that go on by parts of an index take several at a time."""
 
 
 @pytest.mark.parametrize("kind", EXACT)

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onchip.base.errors import IllegalPlan, Mismatch
+from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check
 from onchip.machines.chip import Chip
 from onchip.plans import Alloc, Group, Instruction, Load, Plan, Run, Scratch, Store, Tiling
@@ -57,10 +57,8 @@ def in_place(found: Source, tile: int, rows: int, by: int, kept: bool = False) -
 
 
 def executed(plan: Plan, found: Source) -> bool:
-    try:
-        return run(plan, found, checked=False).bit_exact
-    except Mismatch:
-        return False
+    """Whether the plan runs, with the values of the whole network but for the order of sums."""
+    return run(plan, found, checked=False).relative_difference < 1e-6
 
 
 def legal(plan: Plan) -> bool:
@@ -72,13 +70,10 @@ def legal(plan: Plan) -> bool:
 
 
 @pytest.mark.parametrize("tile", [1, 2])
-def test_an_output_in_place_is_lost_where_weights_come_tile_by_tile(tmp_path: Path, tile: int) -> None:
+def test_an_output_in_place_is_refused_where_weights_come_tile_by_tile(tmp_path: Path, tile: int) -> None:
     found = source(tmp_path, 4, 1)
-    for rows in (1, 4):
-        plan = in_place(found, tile, rows, 0)
-        assert not legal(plan)
-        with pytest.raises(Mismatch, match="the output over it was written there before"):
-            run(plan, found, checked=False)
+    assert not legal(in_place(found, tile, 1, 0))
+    assert not legal(in_place(found, tile, 4, 0))
 
 
 def test_a_depthwise_convolution_works_in_place_in_any_tile(tmp_path: Path) -> None:

@@ -12,5 +12,6 @@ namespace nests { void bind(nanobind::module_& m); }         // the best nest of
 namespace corun { void bind_pair(nanobind::module_& m); }    // two networks on shared units, exactly (corun_pair.cpp)
 namespace corun { void bind(nanobind::module_& m); }         // any number of networks and units (corun.cpp)
 namespace contest { void bind(nanobind::module_& m); }     // the contest's cost of a subgraph (contest.cpp)
+namespace rows { void bind(nanobind::module_& m); }        // orders and addresses of rows (rows.cpp)
 void bind_guard(nanobind::module_& m);                       // limits and crashes of a whole process (guard.cpp)
 }  // namespace onchip

@@ -14,5 +14,6 @@ NB_MODULE(_core, m) {
     onchip::corun::bind_pair(m);
     onchip::corun::bind(m);
     onchip::contest::bind(m);
+    onchip::rows::bind(m);
     onchip::bind_guard(m);
 }

@@ -64,20 +64,8 @@ def block_tiles(
     )
     weights = piece.kernel.part(piece.weights, blocks.output_channels, inputs)
     parts = [
-        Part(
-            network.tensors[x].name,
-            up(prod(window) * read.element, alignment),
-            x,
-            *window,
-            window[1] < read.channels,
-        ),
-        Part(
-            network.tensors[y].name,
-            up(prod(pixels) * made.element, alignment),
-            y,
-            *pixels,
-            pixels[1] < made.channels,
-        ),
+        Part(network.tensors[x].name, up(prod(window) * read.element, alignment), x),
+        Part(network.tensors[y].name, up(prod(pixels) * made.element, alignment), y),
         Part(piece.name, up(weights, alignment), kept=blocks.keep_weights),
     ]
     crossing = {

@@ -93,7 +93,7 @@ def certify(
 
 
 def plan_chip_of(chip: Chip | PlanChip) -> PlanChip:
-    """Return the part of a chip that a plan rests on: its name, alignment, accumulators and rates.
+    """Return the part of a chip that a plan rests on: its name, alignment, accumulators, rates.
 
     A `PlanChip` also keeps its weight scratchpad and its memories.
     """
@@ -101,7 +101,9 @@ def plan_chip_of(chip: Chip | PlanChip) -> PlanChip:
     rates: dict[str, Any] = {
         key: None if (rate := getattr(stated, key)) is None else float(rate) for key in RATES
     }
-    made = PlanChip(chip.name, chip.alignment_bytes, accumulator_bytes=chip.accumulator_bytes, **rates)
+    made = PlanChip(
+        chip.name, chip.alignment_bytes, accumulator_bytes=chip.accumulator_bytes, tiles=chip.tiles, **rates
+    )
     if isinstance(chip, PlanChip):
         made = replace(made, weight_scratchpad_bytes=chip.weight_scratchpad_bytes, memories=chip.memories)
     return made

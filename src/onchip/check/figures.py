@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from onchip.check.energy import energy
 from onchip.check.interpreter import Figures
+from onchip.check.nest_clock import nest_times_of
+from onchip.check.nest_times import NoTimes
 from onchip.check.timing import clock_of
 from onchip.plans import Plan, Result, Timed
 
@@ -17,9 +19,18 @@ LONGEST = 10**18
 
 
 def times_of(plan: Plan) -> tuple[Timed, ...] | None:
-    """Return the times of a legal plan; None if the chip's rates give none, or they reach `LONGEST`."""
-    clock = clock_of(plan)
-    times = None if clock is None else clock.times(plan.program)
+    """Return the times of a legal plan; None if the chip's rates give none, or they reach `LONGEST`.
+
+    On a chip with rates of tiles they are those of its nests; else copies and runs wait for each other.
+    """
+    if plan.chip.tiles is not None:
+        try:
+            times: tuple[Timed, ...] | None = nest_times_of(plan)
+        except NoTimes:
+            times = None
+    else:
+        clock = clock_of(plan)
+        times = None if clock is None else clock.times(plan.program)
     return None if times is None or any(t.end >= LONGEST for t in times) else times
 
 

@@ -14,6 +14,7 @@ from onchip.check.group_overlap import prove_group_overlap
 from onchip.check.joins import JoinsInDram, concat_offsets, joined_offsets
 from onchip.check.ledger import Ledger
 from onchip.check.memories import Accesses, Space, accesses_of, spaces_of
+from onchip.check.nest_beside import prove_beside, prove_nests_on_chip
 from onchip.check.operator_overlap import prove_overlap
 from onchip.check.patches import prove_patches
 from onchip.check.pinned import inputs_from_dram, pinned_of, prove_weights_fit
@@ -73,11 +74,14 @@ def interpret(plan: Plan, start: Callable[[Plan], Machine] | None = None) -> Fig
     """
     try:
         machine = (start or Machine)(plan)
+        prove_nests_on_chip(plan, machine.units)
     except Broken as refusal:
         raise refusal.illegal() from None
     for index, instruction in enumerate(plan.program):
         try:
             machine.step(instruction)
+            if isinstance(instruction, Run):
+                prove_beside(plan, machine.units, index)
         except Broken as refusal:
             raise refusal.illegal(index, instruction_text(instruction)) from None
     try:

@@ -30,7 +30,8 @@ class Home:
     `body` says which item of every body leads to that of its home; `above` are the loops, and for a use of
     its own the slices, around it. `uses` are the uses that share it, by operator and number; `guests` are
     those of tensors that lie in its place before it. `ring` is the loop, if any, in whose body it keeps what
-    the next turn needs again.
+    the next turn needs again. It has `copies`, and comes and goes through the channels `load` and `store`,
+    None: the chip's first.
     """
 
     buffer: int
@@ -39,6 +40,9 @@ class Home:
     uses: list[UseAt]
     guests: list[UseAt] = field(default_factory=list)
     ring: Turns | None = None
+    copies: int = 1
+    load: int | None = None
+    store: int | None = None
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,13 @@ class Sizes:
             self.known[turn] = {length: n for length, n in found.items() if length and n}
         return self.known[turn]
 
+    def turns(self, turn: Turns) -> set[int]:
+        """Return the numbers of turns that a loop, along which no windows slide, takes at a time."""
+        outer = [self.axes.operators[at].axes[axis] for at, axis in turn.over.items()][:1]
+        if turn.before is not None:
+            outer = list(self.tiles(turn.before))
+        return {-(-length // turn.tile) for length in outer}
+
     def entries(self, above: Sequence[Turns]) -> int:
         """Return how often everything inside some loops, outermost first, is begun."""
         counts = (

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import prod
 
+from onchip.check.nest_copies import give_ways, owned_bytes, prove_spilled
 from onchip.check.nest_homes import Home, UseAt, homes_of
 from onchip.check.nest_places import offsets_of
 from onchip.check.nest_reads import prove_replaced
@@ -26,7 +27,7 @@ from onchip.network import Network, bits, mask
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.plans import Group, Nest
 
-__all__ = ["Layout", "Nested", "Place", "layout_of", "nested"]
+__all__ = ["Layout", "Nested", "Place", "layout_of", "leaving_of", "nested"]
 
 MOST_BYTES = 10**18
 """More bytes are a mistake, and do not fit a file's integers."""
@@ -60,6 +61,7 @@ class Place:
     width: int
     ring: int | None = None
     carried: bool = False
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class Layout:
     times. `windows` are the loops along which windows slide, outer ones first; in them homes are known by
     their numbers in `places`. `macs` are the multiply-accumulates of the group, with what is made again.
     `accumulators` are places beside those of outputs: partial sums, or what these carry, lie there until they
-    are complete. `paths` are the leaves in the order in which they run, each with all around it.
+    are complete. `paths` are the leaves in the order in which they run, each with all around it, and
+    `homes` those of the places.
     """
 
     axes: GroupAxes
@@ -83,6 +86,7 @@ class Layout:
     macs: int
     accumulators: tuple[Place, ...] = ()
     paths: tuple[Path, ...] = field(default=(), repr=False)
+    homes: tuple[Home, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +140,16 @@ def nested(
     axes = axes_of(network, [v for v in network.order if v in inside])
     if isinstance(axes, str):
         broken("group-unproved", f"group {group.name} runs as a nest, and {axes}")
-    leaving = _leaving(network, inside)
+    leaving = leaving_of(network, inside)
     operands = leaving.union(b.tensor for b in axes.buffers if b.tensor is not None and b.maker is None)
     whole = frozenset() if streamed is None else operands.difference(streamed)
     paths = paths_of(group.name, nest, axes)
     homes = homes_of(group.name, nest, axes, paths, leaving, whole)
+    give_ways(group.name, nest, axes, homes)
     windows = windows_of(group.name, axes, paths, homes, leaving)
     prove_replaced(group.name, axes, paths, homes, windows)
     sizes = Sizes(axes, homes, windows)
+    prove_spilled(group.name, axes, homes, sizes)
     widths = Widths(group.name, axes, paths, homes, sizes, accumulator)
     crossing = dict.fromkeys(sorted(operands - whole), 0)
     weights, crosses = 0, [0] * len(homes)
@@ -168,13 +174,14 @@ def nested(
     begun = tuple(tuple(sizes.entries(path.turns[:n]) for n in range(len(path.turns) + 1)) for path in paths)
     beside = places[len(homes) :]
     layout = Layout(
-        axes, places[: len(homes)], need, extent, begun, tuple(windows.values()), macs, beside, paths
-    )
+        axes, places[: len(homes)], need, extent, begun, tuple(windows.values()), macs, beside, paths,
+        tuple(homes),
+    )  # fmt: skip
     parts = tuple(_part(axes, place, sums=place in beside) for place in worst)
     return Nested(layout, parts, crossing, weights)
 
 
-def _leaving(network: Network, inside: Collection[int]) -> frozenset[int]:
+def leaving_of(network: Network, inside: Collection[int]) -> frozenset[int]:
     """Return the tensors that the operators write and that leave the group: outputs, and what others read."""
     members, leaving = mask(inside), 0
     for v in inside:
@@ -207,10 +214,17 @@ def _laid_out(
         first, last = bisect_left(ordered, least), bisect_left(ordered, _behind(most)) - 1
         ring = None if home.ring is None else sizes.windows[home.ring].side[n]
         uses, size = (*home.uses, *home.guests), up(prod(held) * width, alignment)
+        if home.copies > 1:
+            new: int | None = None
+            if home.ring is not None and ring is not None:
+                rows = max(sizes.windows[home.ring].moved[n].lengths, default=0)
+                new = prod(held) // max(held[ring], 1) * rows
+            size = owned_bytes(home, held, new, width, alignment)
+            first, last = 0, len(paths) - 1
         made.append(
             Place(
                 home.buffer, home.body, len(home.above), held, size, 0, first, last, uses, crosses[n], width,
-                ring,
+                ring, copies=home.copies,
             )
         )  # fmt: skip
     for some in widths.accumulators:

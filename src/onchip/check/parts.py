@@ -9,11 +9,10 @@ __all__ = ["Part", "up"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a scratch: `channels` x `rows` x `columns` of `images` images of a tensor, or weights.
+    """A piece of a scratch: of a tensor (in a ring images, channels, rows and columns are known), or weights.
 
     Without a `tensor` it holds weights of the operator `name`: all of them if `kept`, else the largest of the
-    tiles that are fetched repeatedly. `bytes` are rounded up to the alignment; `streamed` rows are present a
-    few channels at a time.
+    tiles that are fetched repeatedly. `bytes` are rounded up to the alignment.
     """
 
     name: str
@@ -23,7 +22,6 @@ class Part:
     channels: int = 0
     rows: int = 0
     columns: int = 0
-    streamed: bool = False
     kept: bool = False
 
 

@@ -102,6 +102,10 @@ RULES: dict[str, str] = {
     "nest-over": "an output replaces, element by element, an operand made inside that nothing reads later",
     "nest-under": "an output lies over an input of its elements that is read before, in every turn",
     "nest-carried": "no loop over a sum that carries a state stands around the home of the output",
+    "nest-copies": "copies and channels are of what a body keeps; those of sums hold one part after another",
+    "nest-array": "on the sides of the chip's array lie axes of outputs, and of sums, each once",
+    "nest-channels": "a buffer comes and goes through channels that the chip has, and that go that way",
+    "nest-beside": "a group beside the one before it has its scratch then, and reads nothing that it stores",
     # the end, and the figures
     "operator-not-run": "at the end every operator has run",
     "output-not-stored": "at the end every output has a DRAM copy",

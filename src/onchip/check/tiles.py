@@ -140,8 +140,7 @@ def _banded(
             continue
         channels = min(m.channels, tiling.channels) if t in streamed else m.channels
         size = up(tiling.images * channels * most[t] * m.columns * m.element, alignment)
-        held = (tiling.images, channels, most[t], m.columns, t in streamed)
-        parts.append(Part(network.tensors[t].name, size, t, *held))
+        parts.append(Part(network.tensors[t].name, size, t))
     parts += _weights(group, tiling, pieces, alignment)
     written = {t for piece in pieces for t in piece.writes}
     crossing = {

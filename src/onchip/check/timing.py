@@ -7,11 +7,11 @@ formally. All times are whole picoseconds, so that they add up exactly.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from onchip.check.memories import accesses_of, picoseconds_per_byte
+from onchip.check.released import Released
 from onchip.check.units import Unit, streams_of, units_of
 from onchip.network import Network
 from onchip.plans import (
@@ -177,7 +177,7 @@ class _Walk:
     def __init__(self, clock: Clock) -> None:
         self.clock, self.found = clock, list[Timed]()
         self.dma = self.computing = 0  # when each queue is free
-        self.given_back: dict[str | None, _Ranges] = {}  # by memory
+        self.given_back: dict[str | None, Released] = {}  # by memory
         self.range: dict[str, tuple[str | None, int, int]] = {}
         self.there: dict[str, int] = {}  # when a tensor's value is in its range, or the range is its own
         self.used: dict[str, int] = {}  # when the last run or copy that touches the range ends
@@ -230,8 +230,8 @@ class _Walk:
                 (joined,) = self.clock.writes[name]
                 self.copied[joined] = max(self.copied[t] for t in self.clock.reads[name])
 
-    def freed(self, memory: str | None) -> _Ranges:
-        return self.given_back.setdefault(memory, _Ranges())
+    def freed(self, memory: str | None) -> Released:
+        return self.given_back.setdefault(memory, Released())
 
     def give_back(self, taken: tuple[str | None, int, int], time: int) -> None:
         memory, start, end = taken
@@ -288,31 +288,3 @@ class _Walk:
 
 def _up(exact: Fraction) -> int:
     return -(-exact.numerator // exact.denominator)
-
-
-class _Ranges:
-    """For every byte, the time at which its last owner released it: disjoint stretches, ascending."""
-
-    def __init__(self) -> None:
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        self.times: list[int] = []
-
-    def latest(self, start: int, end: int) -> int:
-        """Return the time at which the last byte of [start, end) was released."""
-        first, last = bisect_right(self.ends, start), bisect_left(self.starts, end)
-        return max(self.times[first:last], default=0) if start < end else 0
-
-    def set(self, start: int, end: int, time: int) -> None:
-        """Record that all bytes of [start, end) are released at `time`."""
-        if start >= end:
-            return
-        first, last = bisect_right(self.ends, start), bisect_left(self.starts, end)
-        rows = [(start, end, time)]
-        if first < last:
-            if self.starts[first] < start:
-                rows.insert(0, (self.starts[first], start, self.times[first]))
-            if end < self.ends[last - 1]:
-                rows.append((end, self.ends[last - 1], self.times[last - 1]))
-        for column, values in zip((self.starts, self.ends, self.times), zip(*rows, strict=True), strict=True):
-            column[first:last] = values

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from onchip.check import Clock, clock_of, times_of
+from onchip.check.nest_clock import nest_times_of
+from onchip.check.nest_times import Timeline
 from onchip.check.replay import Crossed, Ran, Released, Reserved, events_of
+from onchip.export.nest_trace import nest_events, nest_tracks
 from onchip.plans import Plan, Timed
 
 __all__ = ["write"]
@@ -26,6 +29,11 @@ UNITS = "every copy and run takes one unit, one after the other: the chip states
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
     """Return the trace as JSON, one event a line, sorted by start."""
+    if plan.chip.tiles is not None and times_of(plan) is not None:
+        line = Timeline()
+        found = nest_times_of(plan, timeline=line)
+        named = [_name("thread_name", track, name) for track, name in nest_tracks(plan).items()]
+        return _written(plan, "picoseconds / 10^6", named, list(nest_events(plan, line, found)))
     clock = clock_of(plan)
     times = None if clock is None else times_of(plan)
     unit = "picoseconds / 10^6"
@@ -34,13 +42,13 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
         clock = clock_of(replace(plan, chip=on))
         assert clock is not None
         times, unit = _one_by_one(clock.times(plan.program)), UNITS
-    events = list(_events(plan, clock, times))
+    named = [_name("thread_name", COMPUTE, "compute"), _name("thread_name", DMA, "DMA")]
+    return _written(plan, unit, named, list(_events(plan, clock, times)))
+
+
+def _written(plan: Plan, unit: str, named: list[dict[str, Any]], events: list[dict[str, Any]]) -> str:
     events.sort(key=lambda event: (event["ts"], event["ph"] != "C"))
-    names = [
-        _name("process_name", 0, f"{plan.network.name} on {plan.chip.name}"),
-        _name("thread_name", COMPUTE, "compute"),
-        _name("thread_name", DMA, "DMA"),
-    ]
+    names = [_name("process_name", 0, f"{plan.network.name} on {plan.chip.name}"), *named]
     rows = ",\n  ".join(json.dumps(event) for event in [*names, *events])
     other = {
         "network": plan.network.name,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onchip.base.errors import ChipError
-from onchip.base.fields import Member, members
+from onchip.base.fields import OUTSIDE, Member, members
 from onchip.base.files import read_bytes
 from onchip.base.toml_file import parse_toml
 from onchip.machines.chip_memory import Memory, parse_memories
@@ -32,6 +32,7 @@ from onchip.machines.chip_parts import (
     keys_of,
     part_of,
 )
+from onchip.machines.tile_rates import TileRates, parse_tiles
 
 __all__ = [
     "DATAFLOWS",
@@ -45,6 +46,7 @@ __all__ = [
     "PatchSize",
     "Rates",
     "SplitBuffer",
+    "TileRates",
     "builtin_chips",
     "chip_of",
     "load_chip",
@@ -79,7 +81,8 @@ class Chip:
 
     A chip with a `patch` stores feature maps in such patches. One with `partial_weights` computes that many
     output channels at a time. With `stages_strided`, a strided layer first copies its reads of the input.
-    Sums that are not complete take `accumulator_bytes` each, if that is more than an element.
+    Sums that are not complete take `accumulator_bytes` each, if that is more than an element. `tiles` give
+    times to nests.
 
     With several `memories` on chip (the first is preferred where rates do not decide) there is no
     `scratchpad_bytes`; a chip with one has it, and no `memories`.
@@ -103,6 +106,7 @@ class Chip:
     stages_strided: bool = False
     accumulator_bytes: int | None = field(default=None, metadata=figure(most=MAX_ACCUMULATOR))
     memories: tuple[Memory, ...] = ()
+    tiles: TileRates | None = field(default=None, metadata=OUTSIDE)
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -184,7 +188,7 @@ def parse_chip(content: bytes, where: str) -> Chip:
 def chip_of(table: Mapping[str, Any], where: str) -> Chip:
     """Return the chip that a table of its keys describes; `where` names its place in errors."""
     table, keys = dict(table), keys_of(Chip)
-    allowed = set(keys) - {"memories"} | {"memory"}
+    allowed = set(keys) - {"memories"} | {"memory", "tiles"}
     for key in table:
         if key not in allowed:
             close = difflib.get_close_matches(key, allowed, n=3, cutoff=0.5)
@@ -216,11 +220,15 @@ def chip_of(table: Mapping[str, Any], where: str) -> Chip:
     if "dataflow" in table and table["dataflow"] not in DATAFLOWS:
         raise ChipError(f"must be one of {', '.join(DATAFLOWS)}", where=where, item="dataflow")
     memories = parse_memories(table.pop("memory"), where) if "memory" in table else ()
+    tiles = parse_tiles(table.pop("tiles"), where) if "tiles" in table else None
+    if tiles is not None and len(memories) > 1:
+        raise ChipError("give no times on a chip with several memories", where=where, item="tiles")
     if memories:
         _as_scratchpad(table, memories, where)
     _check_together(table, where)
     table["memories"] = memories if len(memories) > 1 else ()
-    chip = Chip(**{m.name: part for m in members(Chip) if (part := _read(m, table)) is not None})
+    parts = {m.name: part for m in members(Chip) if (part := _read(m, table)) is not None}
+    chip = Chip(**parts, tiles=tiles)
     _check_contradictions(chip, where)
     return chip
 

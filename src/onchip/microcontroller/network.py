@@ -10,32 +10,30 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from onchip.microcontroller.int8.model import (
-    Add,
     AveragePool,
     Concat,
     Conv,
     Depthwise,
     Dequantize,
     FullyConnected,
-    HardSwish,
     Int8Model,
     Layer,
-    Logistic,
     MaxPool,
     Mean,
-    Mul,
+    Own,
     Pad,
+    Pairwise,
     PReLU,
-    Quantize,
     Resize,
     Softmax,
+    Table,
     kind,
     macs,
 )
 from onchip.microcontroller.kernels import kernel_for, walk_of, workspace_bytes
 from onchip.network import Geometry, Network, OperatorSpec
 
-__all__ = ["flash_bytes", "geometry_of", "network_of"]
+__all__ = ["flash_bytes", "geometry_of", "network_of", "states_of"]
 
 
 def network_of(model: Int8Model, shared: Collection[str] = ()) -> Network:
@@ -44,9 +42,11 @@ def network_of(model: Int8Model, shared: Collection[str] = ()) -> Network:
     The library's kernels, which walk in their own way, make the layers named in `shared`.
     """
     name = [t.name for t in model.tensors]
+    given = {*model.inputs, *(state.old for state in model.states)}
+    kept = (*model.outputs, *(state.new for state in model.states))
     return Network.build(
         model.name,
-        [(t.name, t.bytes, "input" if t.id in model.inputs else "activation") for t in model.tensors],
+        [(t.name, t.bytes, "input" if t.id in given else "activation") for t in model.tensors],
         [
             OperatorSpec(
                 layer.name,
@@ -60,11 +60,16 @@ def network_of(model: Int8Model, shared: Collection[str] = ()) -> Network:
             )
             for layer in model.layers
         ],
-        [name[t] for t in dict.fromkeys(model.outputs)],
+        [name[t] for t in dict.fromkeys(kept)],
         source=model.source or model.name,
         sha256=model.sha256,
         where=model.name,
     )
+
+
+def states_of(model: Int8Model) -> tuple[tuple[str, str], ...]:
+    """Return the tensors, before and after an inference, of what the network keeps between two."""
+    return tuple((model.tensors[state.old].name, model.tensors[state.new].name) for state in model.states)
 
 
 def _workspace(layer: Layer, model: Int8Model, shared: Collection[str]) -> int:
@@ -131,7 +136,7 @@ def _windows_of(layer: Layer) -> Geometry:
             return Geometry("fully_connected", (1, first[3]), (1, made[3]), layout="NHWC")
         case FullyConnected():  # of every pixel: a convolution of one tap
             return Geometry("conv", first, made, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1, "NHWC")
-        case Add() | Mul() | Logistic() | HardSwish() | Quantize() | Dequantize() | PReLU():
+        case Pairwise() | Table() | Dequantize() | PReLU():
             return Geometry("elementwise", first, made, layout="NHWC")
         case Concat() if layer.axis == 3 and len(set(layer.inputs)) == len(layer.inputs):
             return Geometry("concat", first, made, layout="NHWC")
@@ -139,5 +144,5 @@ def _windows_of(layer: Layer) -> Geometry:
             return Geometry("pad", first, made, padding=layer.padding, layout="NHWC")
         case Softmax():
             return Geometry("rowwise", first, made, layout="NHWC")
-        case Concat() | Pad() | Resize():
+        case Concat() | Pad() | Resize() | Own():
             return Geometry("other", first, made, layout="NHWC")

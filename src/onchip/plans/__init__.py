@@ -38,8 +38,10 @@ from onchip.plans.program import (
     State,
     Status,
     Store,
+    TileRates,
     Tiling,
     Timed,
+    Ways,
 )
 from onchip.plans.text_writing import from_text, to_text
 
@@ -75,8 +77,10 @@ __all__ = [
     "State",
     "Status",
     "Store",
+    "TileRates",
     "Tiling",
     "Timed",
+    "Ways",
     "bind",
     "claim_digest",
     "from_json",

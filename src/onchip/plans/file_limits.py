@@ -11,6 +11,7 @@ from onchip.base.codec import leaves
 from onchip.base.errors import PlanFormatError
 from onchip.base.fields import LIMIT, members
 from onchip.machines.chip import MAX_ACCUMULATOR, MAX_ALIGNMENT, RATES, Memory
+from onchip.machines.tile_rates import TileRates
 from onchip.plans.nest import Nest
 from onchip.plans.program import Group, Instruction, MemoryUse, Plan, PlanChip, Result, Section, Timed
 
@@ -44,6 +45,7 @@ def plan_chip(
     weight_scratchpad: int | None = None,
     memories: Iterable[Memory] = (),
     accumulator: int | None = None,
+    tiles: TileRates | None = None,
     *,
     where: str,
 ) -> PlanChip:
@@ -72,6 +74,7 @@ def plan_chip(
         weight_scratchpad_bytes=weight_scratchpad,
         memories=tuple(memories),
         accumulator_bytes=accumulator,
+        tiles=tiles,
         **stated,
     )
 

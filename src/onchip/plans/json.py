@@ -112,7 +112,10 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         nests = nests_format(wire.format)
     except ValueError as problem:
         raise PlanFormatError(str(problem), where=where, item="format") from None
-    chip = from_wire(PlanChip, wire.chip)
+    try:
+        chip = from_wire(PlanChip, wire.chip)
+    except ValueError as problem:
+        raise PlanFormatError(str(problem), where=where, item="chip tiles") from None
     for memory in chip.memories:
         _check_rates(memory, where)
     return Plan(
@@ -124,6 +127,7 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
             chip.weight_scratchpad_bytes,
             chip.memories,
             chip.accumulator_bytes,
+            chip.tiles,
             where=where,
         ),
         budget=wire.budget,

@@ -12,8 +12,9 @@ from typing import Literal
 
 from onchip.base.fields import AT, STATED, WRITTEN, wire, without_nulls
 from onchip.machines.chip import Memory
+from onchip.machines.tile_rates import TileRates
 from onchip.network import Network
-from onchip.plans.nest import Leaf, Loop, Nest
+from onchip.plans.nest import Leaf, Loop, Nest, Ways
 
 __all__ = [
     "Alloc",
@@ -45,8 +46,10 @@ __all__ = [
     "State",
     "Status",
     "Store",
+    "TileRates",
     "Tiling",
     "Timed",
+    "Ways",
 ]
 
 
@@ -331,7 +334,8 @@ class PlanChip:
     With `weight_scratchpad_bytes` weights have a scratchpad of their own, which must hold those of a running
     operator and all pinned ones; the budget is then for tensors and workspaces alone. With `memories` there
     are several instead of one scratchpad: every range names its memory, and the budget is their sum. Sums
-    that are not complete take `accumulator_bytes` each in a nest, and no less than an element.
+    that are not complete take `accumulator_bytes` each in a nest, and no less than an element. `tiles` give
+    times to nests.
     """
 
     name: str
@@ -345,6 +349,7 @@ class PlanChip:
     weight_scratchpad_bytes: int | None = None
     memories: tuple[Memory, ...] = ()
     accumulator_bytes: int | None = None
+    tiles: TileRates | None = None
 
     def round_up(self, size: int) -> int:
         """Return `size` bytes rounded up to the alignment."""

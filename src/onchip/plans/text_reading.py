@@ -35,6 +35,7 @@ from onchip.plans.program import (
 )
 from onchip.plans.text_nest import NestBlock
 from onchip.plans.text_reach import reach_of
+from onchip.plans.text_tiles import TileFacts
 from onchip.plans.text_words import SECTION, TILED, Word, counts, integer, names, scalar, split
 
 __all__ = ["from_text"]
@@ -73,6 +74,7 @@ class _Facts:
     result: dict[str, str] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)
+    tiles: TileFacts = field(default_factory=TileFacts)
     program: list[Instruction] = field(default_factory=list)
 
 
@@ -142,6 +144,10 @@ class _Reader:
             shapes=facts.shapes,
             where=self.where,
         )
+        try:
+            tiles = facts.tiles.rates()
+        except ValueError as problem:
+            raise PlanFormatError(str(problem), where=self.where, item="tiles") from None
         chip = plan_chip(
             facts.texts["chip"],
             facts.numbers["alignment"],
@@ -149,6 +155,7 @@ class _Reader:
             facts.numbers.get("weights of the chip"),
             facts.memories,
             facts.numbers.get("accumulators of the chip"),
+            tiles,
             where=self.where,
         )
         try:
@@ -238,7 +245,8 @@ def _fact(facts: _Facts, words: list[Word]) -> None:
         case ["result", key, value]:
             _once(facts.result, key, value)
         case _:
-            raise ValueError(f"not understood: {' '.join(texts)[:80]}")
+            if not facts.tiles.line(words):
+                raise ValueError(f"not understood: {' '.join(texts)[:80]}")
 
 
 def _stored(facts: _Facts, name: str, words: Sequence[str]) -> None:

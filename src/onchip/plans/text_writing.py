@@ -30,6 +30,7 @@ from onchip.plans.program import (
 from onchip.plans.text_nest import nest_lines
 from onchip.plans.text_reach import reach_text
 from onchip.plans.text_reading import from_text
+from onchip.plans.text_tiles import tile_lines
 from onchip.plans.text_words import SECTION, TILED, counted, word, words
 
 __all__ = ["from_text", "instruction_text", "to_text"]
@@ -58,6 +59,7 @@ def to_text(plan: Plan) -> str:
     lines += [f"output {word(names[t])}" for t in net.outputs]
     lines.append(_chip(plan.chip))
     lines += [_memory(m) for m in plan.chip.memories]
+    lines += [] if plan.chip.tiles is None else tile_lines(plan.chip.tiles)
     rates = [(key, getattr(plan.chip, key)) for key in RATES]
     lines += [f"rate {key} {value!r}" for key, value in rates if value is not None]
     lines.append(f"budget {plan.budget}")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ _ACTIVATION = "FusedActivationFunction"
 _WINDOW = ("Padding", "StrideH", "StrideW", _ACTIVATION)
 _OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ADD": ("AddOptions", (_ACTIVATION,)),
+    "SUB": ("SubOptions", (_ACTIVATION,)),
     "MUL": ("MulOptions", (_ACTIVATION,)),
     "CONV_2D": ("Conv2DOptions", (*_WINDOW, "DilationHFactor", "DilationWFactor")),
     "DEPTHWISE_CONV_2D": (
@@ -50,16 +51,31 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "RESIZE_BILINEAR": ("ResizeBilinearOptions", ("AlignCorners", "HalfPixelCenters")),
     "RESIZE_NEAREST_NEIGHBOR": ("ResizeNearestNeighborOptions", ("AlignCorners", "HalfPixelCenters")),
     "SOFTMAX": ("SoftmaxOptions", ("Beta",)),
+    "CALL_ONCE": ("CallOnceOptions", ("InitSubgraphIndex",)),
     "STRIDED_SLICE": (
         "StridedSliceOptions",
         ("BeginMask", "EndMask", "EllipsisMask", "NewAxisMask", "ShrinkAxisMask", "Offset"),
     ),
     "UNPACK": ("UnpackOptions", ("Axis", "Num")),
+    "PACK": ("PackOptions", ("Axis",)),
+    "GATHER": ("GatherOptions", ("Axis", "BatchDims")),
+    "SPACE_TO_DEPTH": ("SpaceToDepthOptions", ("BlockSize",)),
+    "DEPTH_TO_SPACE": ("DepthToSpaceOptions", ("BlockSize",)),
+    "MIRROR_PAD": ("MirrorPadOptions", ("Mode",)),
+    "LEAKY_RELU": ("LeakyReluOptions", ("Alpha",)),
+    "GELU": ("GeluOptions", ("Approximate",)),
+    "BATCH_MATMUL": ("BatchMatMulOptions", ("AdjX", "AdjY")),
+    "TRANSPOSE_CONV": ("TransposeConvOptions", _WINDOW),
+    "SVDF": ("SVDFOptions", ("Rank", _ACTIVATION)),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (
+        "UnidirectionalSequenceLSTMOptions",
+        (_ACTIVATION, "TimeMajor", "CellClip", "ProjClip"),
+    ),
     "CONCATENATION": ("ConcatenationOptions", ("Axis", _ACTIVATION)),
 }
 """The options that readers use: the table's name and its fields."""
 
-_REAL = frozenset({"Beta"})
+_REAL = frozenset({"Beta", "Alpha", "CellClip", "ProjClip"})
 """Those fields that are not integers."""
 
 
@@ -104,6 +120,8 @@ class Node:
     outputs: tuple[int, ...]
     options: dict[str, int] = field(default_factory=dict)
     reals: dict[str, float] = field(default_factory=dict)
+    resource: str = ""
+    """The name of the variable that a VAR_HANDLE gives a handle of."""
 
     @property
     def label(self) -> str:
@@ -121,6 +139,8 @@ class TfliteGraph:
     nodes: tuple[Node, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    others: tuple[TfliteGraph, ...] = ()
+    """The further subgraphs of a model that is read with its states."""
 
     def refuse(self, reason: str, item: str | None = None) -> ModelError:
         """Return the error that names file and item."""
@@ -155,9 +175,10 @@ def schema() -> Any:
     return tflite
 
 
-def parse(content: bytes, *, where: str) -> TfliteGraph:
+def parse(content: bytes, *, where: str, states: bool = False) -> TfliteGraph:
     """Return the graph in the bytes of a `.tflite` file.
 
+    With `states` variables that are kept between inferences may be in it, and the subgraph that sets them up.
     Raises `ModelError` in one line for any other file, for damage, several subgraphs or control flow, and for
     tensors that are not there; `MissingExtra` without the package that knows the format.
     """
@@ -171,18 +192,24 @@ def parse(content: bytes, *, where: str) -> TfliteGraph:
         codes = _operator_types(tflite, model, content, where, taken)
         if count == 0:
             raise ModelError("has no subgraph", where=where)
-        graph = model.Subgraphs(0)
-        nodes = _nodes(tflite, graph, codes, content, where, taken)
-        if count > 1:
-            raise ModelError(f"has {count} subgraphs; a model with one can be read", where=where)
-        return TfliteGraph(
-            where,
-            content,
-            _tensors(tflite, model, graph, content, where, taken),
-            nodes,
-            _operands(graph, "Inputs", content, taken),
-            _operands(graph, "Outputs", content, taken),
-        )
+        refused = _NOT_READ if states else _NOT_READ | _STATES
+        found: list[TfliteGraph] = []
+        for i in range(count if states else 1):
+            graph = model.Subgraphs(i)
+            nodes = _nodes(tflite, graph, codes, content, where, taken, refused)
+            if count > 1 and not states:
+                raise ModelError(f"has {count} subgraphs; a model with one can be read", where=where)
+            found.append(
+                TfliteGraph(
+                    where,
+                    content,
+                    _tensors(tflite, model, graph, content, where, taken),
+                    nodes,
+                    _operands(graph, "Inputs", content, taken),
+                    _operands(graph, "Outputs", content, taken),
+                )
+            )
+        return replace(found[0], others=tuple(found[1:]))
 
 
 # -- taking things out of the file ---------------------------------------------------------------------------
@@ -251,7 +278,13 @@ def _operator_types(tflite: Any, model: Any, content: bytes, where: str, taken: 
 
 
 def _nodes(
-    tflite: Any, graph: Any, codes: list[str], content: bytes, where: str, taken: _Taken
+    tflite: Any,
+    graph: Any,
+    codes: list[str],
+    content: bytes,
+    where: str,
+    taken: _Taken,
+    refused: Mapping[str, str],
 ) -> tuple[Node, ...]:
     nodes = []
     for i in range(_count(graph.OperatorsLength(), limits().operators, "operators", content, 4)):
@@ -260,28 +293,43 @@ def _nodes(
         if not 0 <= index < len(codes):
             raise ModelError(f"has operator code {index} of {len(codes)}", where=where, item=f"operator {i}")
         kind = codes[index]
-        if kind in _NOT_READ:
-            raise ModelError(
-                f"is {_NOT_READ[kind]}, which cannot be planned", where=where, item=f"{kind}.{i}"
-            )
+        if kind in refused:
+            raise ModelError(f"is {refused[kind]}, which cannot be planned", where=where, item=f"{kind}.{i}")
         inputs, outputs = (_operands(operator, what, content, taken) for what in ("Inputs", "Outputs"))
         options = _options(tflite, operator, kind)
         whole = {key: int(value) for key, value in options.items() if key not in _REAL}
         reals = {key: float(value) for key, value in options.items() if key in _REAL}
-        nodes.append(Node(i, kind, inputs, outputs, whole, reals))
+        resource = _resource(tflite, operator, taken) if kind == "VAR_HANDLE" else ""
+        nodes.append(Node(i, kind, inputs, outputs, whole, reals, resource))
     return tuple(nodes)
 
 
 _NOT_READ = {
-    **dict.fromkeys(("IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_WHILE"), "control flow"),
+    **dict.fromkeys(("IF", "WHILE", "CALL", "STABLEHLO_WHILE"), "control flow"),
     "STABLEHLO_COMPOSITE": "a composite with a subgraph of its own",
     "DELEGATE": "a delegate's",
     **dict.fromkeys(
-        ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT",
-         "HASHTABLE_SIZE", "HASHTABLE_LOOKUP"),
+        ("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE", "HASHTABLE_LOOKUP"),
         "state kept between inferences",
     ),
-}  # fmt: skip
+}
+_STATES = {
+    "CALL_ONCE": "the setting up of state kept between inferences",
+    **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"), "state kept between inferences"),
+}
+"""Operators that only a reading with states takes."""
+
+
+def _resource(tflite: Any, operator: Any, taken: _Taken) -> str:
+    """Return the name of a handle's variable."""
+    table = operator.BuiltinOptions()
+    if table is None or operator.BuiltinOptionsType() != tflite.BuiltinOptions.VarHandleOptions:
+        return ""
+    options = tflite.VarHandleOptions()
+    options.Init(table.Bytes, table.Pos)
+    parts = [options.Container() or b"", options.SharedName() or b""]
+    taken.add(sum(map(len, parts)), "variables")
+    return "/".join(_text(part) for part in parts if part)
 
 
 def _options(tflite: Any, operator: Any, kind: str) -> dict[str, int | float]:

@@ -11,7 +11,7 @@ import numpy as np
 from onchip.base.errors import Mismatch
 
 if TYPE_CHECKING:
-    from onchip.run.tiled.maps import Map, Region
+    from onchip.run.streamed.maps import Map, Region
 
 __all__ = ["Comparison", "relative_difference"]
 

@@ -25,6 +25,7 @@ from onchip.run.report import RunReport
 from onchip.run.slots import Slots, make_slots
 from onchip.run.source import source_of
 from onchip.run.tiled import Tiles
+from onchip.run.told import Told, told_of
 
 __all__ = ["refuse_other_bytes", "run"]
 
@@ -68,10 +69,11 @@ def run(
         from onchip.check import check
 
         check(plan)
+    told = told_of(plan)
     executable = source_of(plan, source)
     try:
         report = _run(
-            plan,
+            told,
             executable,
             seed,
             seed if input_seed is None else input_seed,
@@ -84,13 +86,14 @@ def run(
 
 
 def _run(
-    plan: Plan,
+    told: Told,
     executable: Executable | TfliteExecutable,
     seed: int,
     input_seed: int,
     say: Callable[[str], None],
     tolerance: float | None,
 ) -> RunReport:
+    plan = told.plan
     network, slots = plan.network, make_slots(plan.network, executable)
     say("filling weights")
     engine = engine_of(network, slots, executable, seed)
@@ -119,17 +122,17 @@ def _run(
         max_difference=comparison.max_difference,
         optimised_difference=optimised_difference,
         scale=slots.scale,
-        budget_bytes=plan.budget,
+        budget_bytes=told.budget,
         arena_bytes=machine.arena.size,
         moved=moved,
         seed=seed,
         input_seed=input_seed,
         seconds=0.0,
-        notes=(*engine.notes, *_notes(plan, slots, machine)),
+        notes=(*engine.notes, *told.notes, *_notes(told, slots, machine)),
         digests=comparison.digests(),
         engine=engine.name,
         optimised=engine.optimised,
-        tiled=tuple(tiles.moved),
+        tiled=told.stated(tiles.moved),
         relative_difference=comparison.relative_difference,
         in_place_bytes=machine.in_place // slots.scale,
         joined=machine.joined,
@@ -176,13 +179,13 @@ def _next_inference(
     return machine
 
 
-def _notes(plan: Plan, slots: Slots, machine: Machine) -> list[str]:
+def _notes(told: Told, slots: Slots, machine: Machine) -> list[str]:
     notes = []
-    if plan.state:
+    if told.plan.state:
         notes.append("executed twice: the second inference began with the state that the first one left")
-    if machine.arena.size < plan.budget * slots.scale:
+    if machine.arena.size < told.budget * slots.scale:
         notes.append(
             f"the program reaches {machine.arena.size // slots.scale:,} of the budget's"
-            f" {plan.budget:,} bytes; only those were allocated"
+            f" {told.budget:,} bytes; only those were allocated"
         )
     return notes

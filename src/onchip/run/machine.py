@@ -1,7 +1,8 @@
 """The machine that a plan's program runs on: a scratchpad, a DRAM, and one method per instruction.
 
 It trusts no plan: it executes each instruction on real bytes, and stops with one line when that is impossible
-(`IllegalPlan`) or has damaged another tensor (`Mismatch`). It shares no code with the checker.
+(`IllegalPlan`) or has damaged another tensor (`Mismatch`). It shares no code with the checker. Groups in
+bands, blocks and boxes come to it as nests of loops.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from onchip.run.joins import join, reserve_around, write_around
 from onchip.run.slots import Slots
 from onchip.run.state import Kernel, State
 from onchip.run.streamed import run_in_parts, stream_in, streamable, through_scratch
+from onchip.run.streamed.kernels import Kernels
 from onchip.run.tiled import Tiles
 
 __all__ = ["Machine"]
@@ -55,6 +57,7 @@ class Machine(State):
     ) -> None:
         super().__init__(plan, slots, inputs, kernel, comparison, before)
         self.tiles = tiles
+        self.parts_of = None if tiles.engine is None else Kernels(tiles.engine)
 
     # -- the program ---------------------------------------------------------------------------------------
 
@@ -184,7 +187,7 @@ class Machine(State):
             return
         wanted = streamable(self, name, operators, streaming)
         alone = name not in self.groups
-        if wanted and alone and run_in_parts(self, self.tiles.kernels, operators[0], wanted):
+        if wanted and alone and run_in_parts(self, self.parts_of, operators[0], wanted):
             self.release_scratch(name)
             return
         self.weights += self.fetched_weights(name, operators)

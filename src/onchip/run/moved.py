@@ -34,6 +34,8 @@ class GroupMoved:
     """One group, executed in tiles: crossing bytes, as its copies counted and as the plan states them.
 
     Both are at the plan's sizes. `recomputed` is the share of the `elements` made that had been made before.
+    A group in bands, blocks or boxes runs as a nest: stated is what its tiles move, and `why` has the reasons
+    (names of `onchip.check.as_nests.DIFFERENCES`) for what the nest does otherwise.
     """
 
     name: str
@@ -43,3 +45,4 @@ class GroupMoved:
     weight_bytes: int
     elements: int
     recomputed: float
+    why: tuple[str, ...] = ()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from onchip.base.units import format_bytes
+from onchip.check.as_nests import OF_BYTES
 from onchip.run.moved import BytesMoved, GroupMoved
 
 __all__ = ["BytesMoved", "RunReport"]
@@ -56,10 +58,17 @@ class RunReport:
         subgroups = sum(g.subgroups for g in self.tiled)
         made = sum(g.elements for g in self.tiled)
         again = sum(g.elements * g.recomputed for g in self.tiled) / max(made, 1)
+        others = self._otherwise()
+        as_nests = f" for its tiles (run as nests: {', '.join(others)})" if others else ""
         return (
             f"{len(self.tiled):,} groups in {subgroups:,} tiles, {again:.1%} of the elements made again: the"
-            f" copies moved {format_bytes(counted)}, the plan states {format_bytes(stated)}"
+            f" copies moved {format_bytes(counted)}, the plan states {format_bytes(stated)}{as_nests}"
         )
+
+    def _otherwise(self) -> list[str]:
+        """Return the reasons why groups in tiles move other bytes as nests."""
+        found = (g.why for g in self.tiled if g.counted_bytes != g.stated_bytes)
+        return [name for name in dict.fromkeys(chain.from_iterable(found)) if name in OF_BYTES]
 
     def _shown(self) -> list[tuple[str, str]]:
         """Return the first few operators that ran whole, with the reasons."""
@@ -79,7 +88,8 @@ class RunReport:
             f"{self.optimised}: outputs within {self.optimised_difference:.2g} of it, relative",
             f"moved, counted by the copies: compulsory {format_bytes(self.moved.compulsory)}, reload"
             f" {format_bytes(self.moved.reload)}, spill {format_bytes(self.moved.spill)}"
-            f"{f', weights {format_bytes(self.moved.weights)}' if self.tiled else ''}: as planned",
+            f"{f', weights {format_bytes(self.moved.weights)}' if self.tiled else ''}: as planned"
+            f"{' for nests' if self._otherwise() else ''}",
             f"scratchpad: {format_bytes(self.arena_bytes)}, sizes and addresses x{self.scale}",
         ]
         if self.moved.between:

@@ -17,6 +17,7 @@ from onchip.run.machine import Machine
 from onchip.run.slots import make_slots
 from onchip.run.source import source_of
 from onchip.run.tiled import Tiles
+from onchip.run.told import told_of
 
 __all__ = ["SequenceReport", "run_in_turn"]
 
@@ -62,7 +63,8 @@ def run_in_turn(
     names: list[str] = []
     operators = comparisons = handed = moved = 0
     exact, engine_name = True, ""
-    for n, (plan, source) in enumerate(plans):
+    for n, (stated, source) in enumerate(plans):
+        plan = told_of(stated).plan
         network, executable = plan.network, source_of(plan, source)
         slots = make_slots(network, executable)
         engine = engine_of(network, slots, executable, seed)

@@ -228,14 +228,12 @@ class State:
         self.count("compulsory", first * self.slots.scale)
         self.count("spill", (crossed - first) * self.slots.scale)
 
-    def bring_in(self, t: int, crossed: int, *, parts: bool) -> None:
+    def bring_in(self, t: int, crossed: int) -> None:
         """Record that a tensor has come from DRAM in parts; `crossed` are planned bytes.
 
-        With `parts`, those that were needed may be all that is compulsory.
+        Those that were needed may be all that is compulsory.
         """
-        size = self.network.tensors[t].bytes
-        enough = min(size, crossed) if parts else size
-        first = enough if crossed >= enough and self.first_fetch(t) else 0
+        first = min(self.network.tensors[t].bytes, crossed) if self.first_fetch(t) else 0
         self.count("compulsory", first * self.slots.scale)
         self.count("reload", (crossed - first) * self.slots.scale)
 

@@ -6,13 +6,14 @@ both figures of every group, the reasons for what differs, and whether the plan 
 """
 
 from onchip.check.as_nests.convert import AsNest, as_nest
-from onchip.check.as_nests.differences import DIFFERENCES, differences
+from onchip.check.as_nests.differences import DIFFERENCES, OF_BYTES, differences
 from onchip.check.as_nests.plan import AsNests, Compared, in_nests, plan_as_nests
 from onchip.check.as_nests.taken import Costless, Taken, costless_nests, taken
 from onchip.check.as_nests.unsaid import REASONS, Unsaid
 
 __all__ = [
     "DIFFERENCES",
+    "OF_BYTES",
     "REASONS",
     "AsNest",
     "AsNests",

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from onchip.check.as_nests.boxes import chain
-from onchip.check.as_nests.cutting import exactly, up_to
+from onchip.check.as_nests.cutting import taken, up_to
 from onchip.check.as_nests.letters import Letters
 from onchip.check.as_nests.unsaid import no_nest
 from onchip.network.access import Access
 from onchip.network.maps import Maps
-from onchip.plans import Blocks, Group, Nest
+from onchip.plans import Blocks, Nest
 
 __all__ = ["blocks_as_nest"]
 
 
 def blocks_as_nest(
-    maps: Maps, group: Group, blocks: Blocks, letters: Letters, piece: Access, whole: Collection[int]
-) -> Nest:
-    """Return the nest of a legal group in blocks. Raises `NoNest`."""
+    maps: Maps, blocks: Blocks, letters: Letters, piece: Access, whole: Collection[int]
+) -> tuple[Nest, set[str]]:
+    """Return the nest of a legal group in blocks, and what it does otherwise. Raises `NoNest`."""
     axes = letters.axes
     [cut] = axes.operators
     what = f"a block of {piece.name}"
     found = maps.of(piece.writes[0])
     assert found is not None
     deep = letters.made(0, "c")
-    loops = [(deep[i], tile) for i, tile in exactly(letters.sizes(0, deep), blocks.output_channels, what)]
+    most = min(blocks.output_channels, found.channels)
+    otherwise = {"pieces"} if taken(letters.sizes(0, deep), most) < most else set[str]()
+    loops = [(deep[i], tile) for i, tile in up_to(letters.sizes(0, deep), blocks.output_channels)]
     outer = len(loops)
     sides = (("n", 1, found.images), ("h", blocks.rows, found.rows), ("w", blocks.columns, found.columns))
     for letter, tile, size in sides:
@@ -42,7 +44,7 @@ def blocks_as_nest(
     written = axes.buffers[cut.writes.buffer]
     if written.tensor not in whole:
         keep[-1].append(written.name)
-    return chain(piece.name, loops, keep, slices(letters, piece, blocks))
+    return chain(piece.name, loops, keep, slices(letters, piece, blocks)), otherwise
 
 
 def slices(letters: Letters, piece: Access, blocks: Blocks) -> tuple[tuple[int, int], ...]:
@@ -62,5 +64,5 @@ def slices(letters: Letters, piece: Access, blocks: Blocks) -> tuple[tuple[int, 
 def _left(letters: Letters, along: Sequence[int], tile: int) -> list[int]:
     """Return what loops of a tile over some axes leave of each."""
     sizes = letters.sizes(0, along)
-    left = dict(exactly(sizes, tile, "a block"))
+    left = dict(up_to(sizes, tile))
     return [left.get(i, size) for i, size in enumerate(sizes)]

@@ -10,12 +10,14 @@ from onchip.check.as_nests.bands import bands_as_nest
 from onchip.check.as_nests.blocks import blocks_as_nest
 from onchip.check.as_nests.boxes import boxes_as_nest
 from onchip.check.as_nests.letters import Letters
+from onchip.check.as_nests.plain import plain_nest
 from onchip.check.as_nests.unsaid import NoNest, Unsaid, no_nest
 from onchip.check.nests import Nested, nested
 from onchip.check.rules import Broken
 from onchip.check.tiles import access_in
 from onchip.check.units import Unit
-from onchip.network.axes import axes_of
+from onchip.network import Network
+from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.maps import Maps
 from onchip.plans import Blocks, Boxes, Group, Nest, Tiling
 
@@ -29,12 +31,14 @@ MOST_TRIED = 200
 class AsNest:
     """A group in tiles as one in a nest, and what that costs.
 
-    `held` are the tensors of which the tiling has a few channels at a time, and the nest all.
+    `held` are the tensors of which the tiling has a few channels at a time, and the nest all. What else
+    it does `otherwise` than the tiling has names of `DIFFERENCES`.
     """
 
     group: Group
     cost: Nested
     held: tuple[int, ...] = ()
+    otherwise: frozenset[str] = frozenset()
 
     @property
     def dram_bytes(self) -> int:
@@ -88,7 +92,20 @@ class _Conversion:
                 held, best, candidates = tried[0]
             else:
                 break
-        return best
+        return self.simpler(best) if isinstance(best, Unsaid) and best.why != "no-axes" else best
+
+    def simpler(self, best: Unsaid) -> AsNest | Unsaid:
+        """Return a nest where none runs as the tiling does: nothing passes in slices, or no loop turns."""
+        if (banded := self.unit.banded) is not None:
+            streamed = zip(banded.bands.tensors, banded.bands.streamed, strict=True)
+            made, _ = self.attempt(tuple(t for t, one in streamed if one))
+            if isinstance(made, AsNest):
+                return made
+        network, axes, whole = self.surroundings()
+        try:
+            return self.priced(plain_nest(network, axes, whole), {"plain"})
+        except NoNest:
+            return best
 
     def as_good(self, made: AsNest | Unsaid) -> bool:
         """Return whether a nest takes no more of anything than the tiling."""
@@ -109,38 +126,51 @@ class _Conversion:
     def attempt(self, held: tuple[int, ...]) -> tuple[AsNest | Unsaid, list[int]]:
         """Return the nest in which some streamed tensors are held, with others that may be held besides."""
         try:
-            nest, candidates = self.nest(held)
-            if held and (waiting := self.nest(held, read_before=True)[0]) != nest:
+            if isinstance(self.group.tiling, Boxes | Blocks):
+                return self.priced(*self.single(self.group.tiling)), []
+            nest, candidates = self.bands(held)
+            if held and (waiting := self.bands(held, read_before=True)[0]) != nest:
                 with suppress(NoNest):
-                    return self.priced(waiting, held, candidates), candidates
-            return self.priced(nest, held, candidates), candidates
+                    return self.priced(waiting, set(), held, candidates), candidates
+            return self.priced(nest, set(), held, candidates), candidates
         except NoNest as reason:
             return reason.unsaid, list(reason.hold)
 
-    def nest(self, held: Collection[int], *, read_before: bool = False) -> tuple[Nest, list[int]]:
+    def single(self, tiling: Boxes | Blocks) -> tuple[Nest, set[str]]:
+        """Return the nest of one operator, and what it does otherwise."""
+        network, axes, whole = self.surroundings()
+        if isinstance(tiling, Boxes):
+            return boxes_as_nest(network, tiling, axes)
+        piece = access_in(self.maps, axes.operators[0].operator, self.group.name)
+        return blocks_as_nest(self.maps, tiling, Letters(self.maps, axes), piece, whole)
+
+    def bands(self, held: Collection[int], *, read_before: bool = False) -> tuple[Nest, list[int]]:
+        """Return the nest of bands, and what may be held besides."""
+        _, axes, whole = self.surroundings()
+        tiling, banded = self.group.tiling, self.unit.banded
+        assert isinstance(tiling, Tiling)
+        assert banded is not None
+        letters = Letters(self.maps, axes)
+        return bands_as_nest(
+            self.maps, self.group, tiling, letters, banded, whole, held, read_before=read_before
+        )
+
+    def surroundings(self) -> tuple[Network, GroupAxes, set[int]]:
+        """Return the network, the group's axes, and the operands that lie whole outside the group."""
         network, inside = self.maps.network, set(self.unit.operators)
-        order = [v for v in network.order if v in inside]
-        axes = axes_of(network, order)
+        axes = axes_of(network, [v for v in network.order if v in inside])
         if isinstance(axes, str):
             no_nest("no-axes", axes)
         assert self.unit.crossing is not None
-        whole = {*self.unit.reads, *self.unit.writes} - self.unit.crossing.keys()
-        letters = Letters(self.maps, axes)
-        match self.group.tiling:
-            case Boxes() as boxes:
-                return boxes_as_nest(network, self.group, boxes, axes), []
-            case Blocks() as blocks:
-                piece = access_in(self.maps, order[0], self.group.name)
-                return blocks_as_nest(self.maps, self.group, blocks, letters, piece, whole), []
-            case Tiling() as tiling:
-                assert self.unit.banded is not None
-                return bands_as_nest(
-                    self.maps, self.group, tiling, letters, self.unit.banded, whole, held,
-                    read_before=read_before,
-                )  # fmt: skip
-        raise NotImplementedError("not a group in tiles")
+        return network, axes, {*self.unit.reads, *self.unit.writes} - self.unit.crossing.keys()
 
-    def priced(self, nest: Nest, held: tuple[int, ...], candidates: Collection[int]) -> AsNest:
+    def priced(
+        self,
+        nest: Nest,
+        otherwise: Collection[str],
+        held: tuple[int, ...] = (),
+        candidates: Collection[int] = (),
+    ) -> AsNest:
         assert self.unit.crossing is not None
         made = Group(self.group.name, self.group.operators, 0, tiling=nest)
         try:
@@ -152,4 +182,4 @@ class _Conversion:
             refusal = problem.illegal()
             no_nest("law", f"{refusal.rule}: {refusal}", candidates)
         group = Group(made.name, made.operators, found.layout.extent, tiling=made.tiling)
-        return AsNest(group, found, held)
+        return AsNest(group, found, held, frozenset(otherwise))

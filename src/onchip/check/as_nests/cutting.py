@@ -5,28 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from onchip.check.as_nests.unsaid import no_nest
-
-__all__ = ["exactly", "up_to"]
+__all__ = ["taken", "up_to"]
 
 Cuts = tuple[tuple[int, int], ...]
 """(place of a refined axis, tile), outermost first; axes that stay whole in a turn are left out."""
-
-
-def exactly(sizes: Sequence[int], tile: int, what: str) -> Cuts:
-    """Return the loops that go along consecutive pieces of `tile` indices of an axis refined into `sizes`.
-
-    Raises `NoNest` if a piece would end within an inner axis that does not end there.
-    """
-    found = up_to(sizes, tile)
-    left = list(sizes)
-    for place, own in found:
-        left[place] = own
-    whole = all(place == 0 or sizes[place] % own == 0 for place, own in found)
-    if not whole or prod(left) != min(tile, prod(sizes)):
-        shown = " x ".join(map(str, sizes))
-        no_nest("across-axes", f"{what} takes {tile:,} of {shown} indices at a time")
-    return found
 
 
 def up_to(sizes: Sequence[int], tile: int) -> Cuts:
@@ -40,3 +22,9 @@ def up_to(sizes: Sequence[int], tile: int) -> Cuts:
         if own:
             break
     return tuple(found)
+
+
+def taken(sizes: Sequence[int], tile: int) -> int:
+    """Return the most indices that a turn of these loops takes."""
+    cuts = dict(up_to(sizes, tile))
+    return prod(cuts.get(place, size) for place, size in enumerate(sizes))

@@ -12,9 +12,13 @@ from onchip.check.units import Unit
 from onchip.network import Network
 from onchip.plans import Blocks, Boxes, Group, Tiling
 
-__all__ = ["DIFFERENCES", "differences"]
+__all__ = ["DIFFERENCES", "OF_BYTES", "differences"]
 
 DIFFERENCES: dict[str, str] = {
+    "plain": "no loops run as the tiling does: everything is there at once",
+    "together": "what stays together is not cut, and all of it is there",
+    "steps": "windows that go on by parts of an index take several at a time",
+    "pieces": "pieces end where an axis does that another use cuts",
     "held": "channels that cannot pass slice by slice are all there",
     "at-once": "what the first band makes in full and later bands read in slices is there in full",
     "rows": "rows that nobody reads are made where no loop goes over bands",
@@ -31,13 +35,20 @@ DIFFERENCES: dict[str, str] = {
 }
 """Each by its name; the last three take less."""
 
+OF_BYTES = frozenset({
+    "plain", "together", "steps", "pieces", "held", "shift", "apart", "padding", "slices", "unread", "once",
+})  # fmt: skip
+"""Those by which other bytes may cross; the rest are of the scratch alone."""
+
 
 def differences(network: Network, group: Group, unit: Unit, made: AsNest, alignment: int) -> tuple[str, ...]:
     """Return the reasons, names of `DIFFERENCES`, why a group costs other bytes in its nest or other scratch.
 
     `unit` is the group as the checker derives it, in tiles. A difference without a reason is `unknown`.
     """
-    found = [*_of_scratch(network, group, unit, made, alignment), *_of_bytes(unit, made)]
+    found = {*made.otherwise, *_of_scratch(network, group, unit, made, alignment), *_of_bytes(unit, made)}
+    if made.otherwise:
+        found.discard("unknown")
     return tuple(name for name in (*DIFFERENCES, "unknown") if name in found)
 
 
@@ -88,9 +99,12 @@ def _larger(group: Group, unit: Unit, made: AsNest, t: int) -> str:
 
 
 def _joined(unit: Unit) -> set[int]:
-    """Return the operands of concats."""
-    pieces = () if unit.banded is None else unit.banded.pieces
-    return {x for piece in pieces if piece.form == "concat" for x in piece.reads}
+    """Return the operands of concats, and what these are made of."""
+    found = set[int]()
+    for piece in reversed(() if unit.banded is None else unit.banded.pieces):
+        if piece.form == "concat" or found.intersection(piece.writes):
+            found.update(piece.reads)
+    return found
 
 
 def _apart(made: AsNest) -> set[int]:
@@ -108,12 +122,18 @@ def _of_bytes(unit: Unit, made: AsNest) -> Iterator[str]:
         if size < unit.crossing[t]:
             yield "unread" if t not in made.held else "held"
         elif size > unit.crossing[t]:
-            alone = "padding" if unit.banded is None else "shift" if t in _joined(unit) else "unknown"
-            yield "apart" if t in apart else alone
+            yield "apart" if t in apart else _more(unit, t)
     if made.cost.weights < unit.weights:
         yield "once"
     elif made.cost.weights > unit.weights:
         yield "slices"
+
+
+def _more(unit: Unit, t: int) -> str:
+    """Return the reason why more bytes of a tensor cross, which has one buffer."""
+    if unit.banded is None or unit.banded.maps[t].rows == 1:
+        return "padding"
+    return "shift" if t in _joined(unit) else "unknown"
 
 
 def _tile(network: Network, group: Group, unit: Unit, op: int, alignment: int) -> int:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from onchip.base.errors import IllegalPlan
-from onchip.base.units import MAX_BYTES
 from onchip.check.as_nests.convert import AsNest, as_nest
 from onchip.check.as_nests.differences import differences
+from onchip.check.as_nests.fitting import fitted
+from onchip.check.as_nests.reaches import with_reaches
 from onchip.check.as_nests.running import running
 from onchip.check.as_nests.unsaid import Unsaid
 from onchip.check.certificate import certify
-from onchip.check.interpreter import Figures, interpret
-from onchip.check.parts import up
+from onchip.check.interpreter import Figures
 from onchip.check.units import Unit
 from onchip.network.maps import Maps
-from onchip.plans import Blocks, Boxes, Group, Instruction, Plan, Run, Scratch, Tiling
+from onchip.plans import Blocks, Boxes, Group, Instruction, Plan, Result, Run, Tiling
 
 __all__ = ["AsNests", "Compared", "Form", "in_nests", "plan_as_nests"]
 
@@ -54,7 +54,8 @@ class AsNests:
     `dram_bytes` cross in the whole plan then, and `peak_bytes` are the most on chip at once. `fits` says
     whether that is within the budget: `in place`, every range where it is in the plan; `moved`, if addresses
     are found anew; `no`; or `refused`, if such a plan is not legal for another reason, which `refusal` says.
-    `program` and `declared` are the plan's with these groups.
+    `plan` is the one with nests, in a larger budget where that is needed: of the groups `grown` the scratch
+    lies behind everything else, outputs `apart` lie there too, and no longer over an input.
     """
 
     groups: tuple[Compared, ...]
@@ -62,8 +63,9 @@ class AsNests:
     peak_bytes: int
     fits: Literal["in place", "moved", "no", "refused"]
     refusal: str
-    program: tuple[Instruction, ...]
-    declared: tuple[Group, ...]
+    plan: Plan
+    grown: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
 def plan_as_nests(plan: Plan) -> AsNests | None:
@@ -73,14 +75,24 @@ def plan_as_nests(plan: Plan) -> AsNests | None:
     """
     if not any(type(group.tiling) in FORMS for group in plan.groups):
         return None
-    if KEPT not in plan.kept:
-        plan.kept[KEPT] = _as_nests(plan)
-    found = plan.kept[KEPT]
-    assert isinstance(found, AsNests)
-    return found
+    about = (plan.network, plan.chip, plan.budget, plan.program, plan.groups)
+    found = plan.kept.get(KEPT)
+    # A plan that was replaced in parts has the answers of the one before.
+    if not isinstance(found, _Kept) or any(a is not b for a, b in zip(found.about, about, strict=True)):
+        found = plan.kept[KEPT] = _Kept(about, _as_nests(plan))
+    return found.answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An answer, with the parts of the plan that it is about."""
+
+    about: tuple[object, ...]
+    answer: AsNests
 
 
 def _as_nests(plan: Plan) -> AsNests:
+    plan = replace(plan, network=with_reaches(plan.network, plan.groups), kept={})
     figures, runs = running(plan)
     maps, compared, made = Maps(plan.network), list[Compared](), dict[str, AsNest]()
     for group in plan.groups:
@@ -90,8 +102,21 @@ def _as_nests(plan: Plan) -> AsNests:
             if nest is not None:
                 made[group.name] = nest
     declared = tuple(made[g.name].group if g.name in made else g for g in plan.groups)
-    program = _program(plan, made)
-    return _fitting(plan, figures, tuple(compared), declared, program)
+    larger = {
+        name: one.group.scratch_bytes
+        for name, one in made.items()
+        if one.group.scratch_bytes > runs[name].unit.workspace
+    }
+    after = replace(plan, groups=declared, program=_program(plan, made), sections=(), timing=(), kept={})
+    found = fitted(after, larger)
+    if isinstance(found, IllegalPlan):
+        return AsNests(tuple(compared), _dram(figures), figures.peak, "refused", str(found), plan)
+    peak = found.figures.peak
+    fits: Literal["in place", "moved", "no"] = "in place"
+    if found.grown or found.apart:
+        fits = "moved" if peak <= plan.budget else "no"
+    told = replace(found.plan, result=_result(plan.result, found.figures))
+    return AsNests(tuple(compared), _dram(found.figures), peak, fits, "", told, found.grown, found.apart)
 
 
 def _compared(plan: Plan, maps: Maps, group: Group, unit: Unit, room: int) -> tuple[Compared, AsNest | None]:
@@ -123,43 +148,24 @@ def _program(plan: Plan, made: Mapping[str, AsNest]) -> tuple[Instruction, ...]:
     )
 
 
-def _fitting(
-    plan: Plan,
-    before: Figures,
-    compared: tuple[Compared, ...],
-    groups: tuple[Group, ...],
-    program: tuple[Instruction, ...],
-) -> AsNests:
-    """Return the figures of the plan with other groups, and whether it fits."""
-    after = replace(plan, groups=groups, program=program, sections=(), kept={})
-    try:
-        figures = interpret(after)
-        return AsNests(compared, _dram(figures), figures.peak, "in place", "", program, groups)
-    except IllegalPlan as refusal:
-        refused = str(refusal)
-    if not plan.chip.memories:
-        apart = up(plan.budget, plan.chip.alignment_bytes)
-        far = tuple(replace(step, address=apart) if isinstance(step, Scratch) else step for step in program)
-        try:
-            figures = interpret(replace(after, program=far, budget=MAX_BYTES))
-            fits: Literal["moved", "no"] = "moved" if figures.peak <= plan.budget else "no"
-            return AsNests(compared, _dram(figures), figures.peak, fits, "", program, groups)
-        except IllegalPlan as refusal:
-            refused = str(refusal)
-    return AsNests(compared, _dram(before), before.peak, "refused", refused, program, groups)
+def _result(stated: Result, found: Figures) -> Result:
+    """Return a result with other bytes, of which nothing is proved."""
+    return replace(
+        stated, status="feasible", compulsory_bytes=found.compulsory, reload_bytes=found.reload,
+        spill_bytes=found.spill, traffic_bytes=found.reload + found.spill, weight_bytes=found.weights,
+        dram_bytes=_dram(found), lower_bound_bytes=0, peak_bytes=found.peak, extent_bytes=found.extent,
+    )  # fmt: skip
 
 
 def _dram(figures: Figures) -> int:
     return figures.compulsory + figures.reload + figures.spill + figures.weights
 
 
-def in_nests(plan: Plan, found: AsNests) -> Plan:
-    """Return the plan whose groups run as nests where that fits in place: a plan of its own, and feasible.
-
-    Raises `IllegalPlan` where it does not.
-    """
+def in_nests(found: AsNests) -> Plan:
+    """Return the plan whose groups run as nests as one of its own: certified, and feasible."""
+    plan = found.plan
     kept = {key: plan.options[key] for key in ("granularity", "element", "weights") if key in plan.options}
     return certify(
-        plan.network, plan.chip, plan.budget, found.program, status="feasible", lower_bound_bytes=0,
-        seconds=0, groups=found.declared, pins=plan.pins, state=plan.state, caches=plan.caches, options=kept,
+        plan.network, plan.chip, plan.budget, plan.program, status="feasible", lower_bound_bytes=0,
+        seconds=0, groups=plan.groups, pins=plan.pins, state=plan.state, caches=plan.caches, options=kept,
     )  # fmt: skip

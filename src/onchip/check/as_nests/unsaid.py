@@ -11,7 +11,6 @@ __all__ = ["REASONS", "NoNest", "Unsaid", "no_nest"]
 REASONS: dict[str, str] = {
     "no-axes": "nothing says which axes an operator has",
     "across-axes": "a piece ends inside an axis that other uses cut, or goes along several at once",
-    "steps": "windows go on by parts of an index, and a piece ends between two of them",
     "rows": "an operator makes its rows along no axis, or along several",
     "together": "pieces, or slices of channels, cut what stays together",
     "two-passes": "slices that wait for one another would have to pass together",

@@ -19,7 +19,7 @@ from onchip.microcontroller.emulator.build import Image, build
 from onchip.microcontroller.emulator.counting import Counts
 from onchip.microcontroller.emulator.emulate import SECONDS, emulate
 from onchip.microcontroller.int8.model import Int8, Int8Model, macs
-from onchip.microcontroller.int8.reference import run as reference_run
+from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.project import Sources
 
 __all__ = ["STACK_MARGIN", "Verified", "inputs_of", "link", "reckoned_seconds", "verify"]
@@ -59,10 +59,11 @@ class Verified:
 
 
 def inputs_of(model: Int8Model, runs: int, seed: int = 0) -> list[Int8]:
-    """Return random inputs, the same for the same seed."""
-    (tensor,) = (model.tensors[t] for t in model.inputs)
+    """Return random inputs, the same for the same seed; of several, all behind one another."""
     random = np.random.default_rng(seed)
-    return [random.integers(-128, 128, tensor.shape).astype(np.int8) for _ in range(runs)]
+    tensors = [model.tensors[t] for t in model.inputs]
+    shape = tensors[0].shape if len(tensors) == 1 else (sum(t.bytes for t in tensors),)
+    return [random.integers(-128, 128, shape).astype(np.int8) for _ in range(runs)]
 
 
 def reckoned_seconds(model: Int8Model, runs: int) -> float:
@@ -108,7 +109,7 @@ def verify(
     """
     limit = reckoned_seconds(model, runs) if seconds is None else seconds
     inputs = inputs_of(model, runs, seed)
-    judge = reference or (lambda model, x: reference_run(model, [x])[0].tobytes())
+    judge = reference or Session(model).bytes_of
     expected = b"".join(judge(model, x) for x in inputs)
     content = b"".join(x.tobytes() for x in inputs)
     used = _stack(sources, model, board, folder, content, limit)
@@ -186,12 +187,28 @@ def _files(sources: Sources, model: Int8Model, *, marks: bool) -> dict[str, str]
             outside=f"onchip_mark_{layers + 1}",
             reader=_READER.format(big=sources.name.upper()) if sources.streamed else "",
             run=(_STREAMED if sources.streamed else _HELD).format(
-                name=sources.name, big=sources.name.upper(), inside=f"onchip_mark_{layers}"
+                name=sources.name,
+                read=_reads(sources),
+                inside=f"onchip_mark_{layers}",
             ),
-            name=sources.name,
-            big=sources.name.upper(),
+            write="".join(
+                f"        if (host_write(out, {sources.name}_{end}(), {size}))\n            return 4;\n"
+                for end, size in sources.outputs
+            ),
         ),
     }
+
+
+def _reads(sources: Sources) -> str:
+    """Return the reading of all inputs of one inference."""
+    at, lines = 0, []
+    for end, size in sources.inputs:
+        place = f"i * {sources.input_bytes} + {at}"
+        lines.append(
+            f"        if (host_read(in, {sources.name}_{end}(), {place}, {size}))\n            return 3;"
+        )
+        at += size
+    return "\n".join(lines)
 
 
 _MAIN = """\
@@ -209,16 +226,13 @@ int main(void)
     for (uint32_t i = 0; i < RUNS; ++i) {{
 {run}
         {outside}();
-        if (host_write(out, {name}_output(), {big}_OUTPUT_BYTES))
-            return 4;
-    }}
+{write}    }}
     return 0;
 }}
 """
 
 _HELD = """\
-        if (host_read(in, {name}_input(), i * {big}_INPUT_BYTES, {big}_INPUT_BYTES))
-            return 3;
+{read}
         {inside}();
         {name}_invoke();
 """

@@ -8,12 +8,20 @@ Scales are the file's 32-bit floats.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from onchip.microcontroller.int8.arithmetic import clamped, divided_by_power, quantised_multiplier, scaled
+from onchip.microcontroller.int8.arithmetic import (
+    Whole,
+    clamped,
+    divided_by_power,
+    quantised_multiplier,
+    scaled,
+)
 from onchip.microcontroller.int8.model import Int8, frozen_array
+from onchip.microcontroller.int8.softmax import fixed_logistic
 
 __all__ = [
     "ACTIVATIONS",
@@ -22,6 +30,7 @@ __all__ = [
     "activation_bounds",
     "add_factors",
     "channel_factor",
+    "fixed_table",
     "fully_connected_factor",
     "hard_swish_table",
     "logistic_table",
@@ -34,6 +43,9 @@ __all__ = [
 
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
 """The supported fused activations by the schema's number."""
+
+INTEGER_BITS = 4
+"""Bits in front of the point of the inputs of fixed-point functions."""
 
 Factor = tuple[int, int]
 """(multiplier, shift)."""
@@ -105,10 +117,9 @@ def add_factors(first: float, second: float, out: float) -> AddFactors:
     )
 
 
-@_EXTREME
 def mul_factor(first: float, second: float, out: float) -> Factor:
-    """Return the factor of a product of two maps, in single precision."""
-    return quantised_multiplier(float(np.float32(first) * np.float32(second) / np.float32(out)))
+    """Return the factor of a product of two maps, in double precision."""
+    return quantised_multiplier(first * second / out)
 
 
 def mean_factor(inner: float, out: float, count: int) -> Factor:
@@ -118,11 +129,9 @@ def mean_factor(inner: float, out: float, count: int) -> Factor:
     return (multiplier << up) // count, shift - up
 
 
-@_EXTREME
 def prelu_factors(inner: float, alpha: float, out: float) -> tuple[Factor, Factor]:
-    """Return the factors of values above zero and of products with alpha below, in single precision."""
-    x, a, y = np.float32(inner), np.float32(alpha), np.float32(out)
-    return quantised_multiplier(float(x / y)), quantised_multiplier(float(x * a / y))
+    """Return the factors of values above zero and of products with alpha below, in double precision."""
+    return quantised_multiplier(inner / out), quantised_multiplier(inner * alpha / out)
 
 
 def softmax_factors(inner: float, beta: float) -> tuple[int, int, int]:
@@ -149,13 +158,22 @@ def quantise_table(inner: Scale, out: Scale) -> Int8:
     return table
 
 
-@_EXTREME
+def fixed_table(inner: Scale, function: Callable[[Whole], Whole], bits: int, zero_point: int) -> Int8:
+    """Return a table of a function of fixed-point numbers; its results have so many bits after the point.
+
+    The input has 4 bits in front of the point; beyond the range that these hold the function is constant.
+    """
+    multiplier, shift = quantised_multiplier(inner.scale * (1 << (31 - INTEGER_BITS)))
+    radius = math.floor(((1 << INTEGER_BITS) - 1) * (1 << (31 - INTEGER_BITS)) / 2.0**shift)
+    x = _bytes() - inner.zero_point
+    inside = np.abs(x) < radius
+    made = divided_by_power(function(scaled(np.where(inside, x, 0), multiplier, shift)), 31 - bits)
+    return np.where(inside, clamped(made + zero_point), np.where(x > 0, 127, -128)).astype(np.int8)
+
+
 def logistic_table(inner: Scale) -> Int8:
-    """Return the table of 1 / (1 + exp(-x)), computed in single precision, on a scale of 1/256 from -128."""
-    x = np.float32(inner.scale) * (_bytes() - inner.zero_point).astype(np.float32)
-    exp = np.exp(-x.astype(np.float64)).astype(np.float32)  # the correctly rounded single one
-    share = np.float32(1) / (np.float32(1) + exp)
-    table: Int8 = frozen_array(clamped(np.floor(share * np.float32(256) + np.float32(0.5)) - 128), np.int8)
+    """Return the table of 1 / (1 + exp(-x)) in fixed point, on a scale of 1/256 from -128."""
+    table: Int8 = frozen_array(fixed_table(inner, fixed_logistic, 8, -128), np.int8)
     return table
 
 

@@ -9,8 +9,8 @@ squeeze) is no layer: each layer states the shapes in which it sees its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import Any, Literal, TypeAlias
@@ -26,6 +26,7 @@ __all__ = [
     "Conv",
     "Depthwise",
     "Dequantize",
+    "Extremum",
     "FullyConnected",
     "HardSwish",
     "Head",
@@ -34,17 +35,25 @@ __all__ = [
     "Int32",
     "Layer",
     "Logistic",
+    "Lookup",
     "MaxPool",
     "Mean",
     "Mul",
+    "Original",
+    "Own",
     "PReLU",
     "Pad",
     "Pair",
+    "Pairwise",
     "Quad",
     "Quantize",
     "Resize",
     "Shape",
     "Softmax",
+    "SquaredDifference",
+    "State",
+    "Sub",
+    "Table",
     "frozen_array",
     "kind",
     "macs",
@@ -154,15 +163,24 @@ class FullyConnected(_Weighted):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Add(Head):
-    """A sum of two maps of different scales.
+class Pairwise(Head):
+    """A function of two maps, element by element.
 
-    Each operand is moved by its offset, shifted left by `left_shift`, scaled; the sum is scaled, moved,
-    clamped. The second operand may be `constant` (then there is one input), and may be one pixel or one
-    element for all: [1, 1, 1, channels] or [1, 1, 1, 1].
+    The second operand may be `constant` (then there is one input), and may be one pixel or one element for
+    all: [1, 1, 1, channels] or [1, 1, 1, 1].
     """
 
     constant: Int8 | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Add(Pairwise):
+    """A sum of two maps of different scales.
+
+    Each operand is moved by its offset, shifted left by `left_shift`, scaled; the sum is scaled, moved,
+    clamped.
+    """
+
     input_offsets: Pair
     multipliers: Pair
     shifts: Pair
@@ -175,10 +193,28 @@ class Add(Head):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Mul(Head):
-    """A product of two maps, operands as in `Add`: (a + offset) * (b + offset), scaled, moved, clamped."""
+class Sub(Add):
+    """A difference, computed as in `Add`: the second operand from the first, or (`turned`) the other way."""
 
-    constant: Int8 | None = None
+    turned: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SquaredDifference(Add):
+    """The square of a difference, computed as in `Add`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Extremum(Pairwise):
+    """The smaller or (`greatest`) the greater byte of two."""
+
+    greatest: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mul(Pairwise):
+    """A product of two maps: (a + offset) * (b + offset), scaled, moved, clamped."""
+
     input_offsets: Pair
     multiplier: int
     shift: int
@@ -249,25 +285,42 @@ class Softmax(Head):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Table(Head):
+class Table(Head):
     """y = table[x + 128]."""
 
     table: Int8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Logistic(_Table):
+class Logistic(Table):
     """1 / (1 + exp(-x)), element by element: a table of 256."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HardSwish(_Table):
+class HardSwish(Table):
     """x * min(max(x + 3, 0), 6) / 6, element by element: a table of 256."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Quantize(_Table):
+class Quantize(Table):
     """The same values on another scale, element by element: a table of 256."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lookup(Table):
+    """Any other function of one byte; the layer's name states the operator."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Own(Head):
+    """A layer that holds its own arithmetic; it reads all of its operands for every row of its output.
+
+    Each is in a file of its own in `int8`, with its kernel in a file of the same name in `kernels`.
+    """
+
+    def compute(self, seen: Sequence[Int8]) -> Int8:
+        """Return the output for operands in their `input_shapes`."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -313,21 +366,44 @@ Layer: TypeAlias = (
     Conv
     | Depthwise
     | FullyConnected
-    | Add
-    | Mul
+    | Pairwise
     | AveragePool
     | MaxPool
     | Mean
     | Pad
     | Softmax
-    | Logistic
-    | HardSwish
-    | Quantize
+    | Table
     | Dequantize
     | PReLU
     | Resize
     | Concat
+    | Own
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The type that the file gives an input or an output which is int8 here: a name of the schema.
+
+    A `UINT8` is the same byte with its highest bit turned over. Other types are converted by the tensor's
+    scale; or, where `through` names operators on floats, these are what leads there, and left to the caller.
+    """
+
+    element: str
+    through: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Bytes that one inference hands to the next: tensor `old` holds them before, tensor `new` after it.
+
+    They begin as `initial`. Neither tensor is an input or an output.
+    """
+
+    name: str
+    old: int
+    new: int
+    initial: bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +411,9 @@ class Int8Model:
     """A network of int8: layers in an order in which they can run, tensors with dense ids.
 
     `sha256` is the file's. Inputs and outputs are tensors, in the file's order; a program with real numbers
-    converts them by their scales. `source` is where the file was read: a path, or `made:NAME`.
+    converts them by their scales, and `originals` states the types of those that are not int8 in the file.
+    `states` are what it keeps between inferences. `source` is where the file was read: a path, or
+    `made:NAME`.
     """
 
     name: str
@@ -345,6 +423,8 @@ class Int8Model:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     source: str = ""
+    originals: Mapping[int, Original] = field(default_factory=dict)
+    states: tuple[State, ...] = ()
 
     @cached_property
     def producer(self) -> Mapping[int, Layer]:
@@ -405,6 +485,8 @@ def made_shape(layer: Layer) -> Shape:
             return 1, rows, columns, channels
         case Resize():
             return 1, layer.output_shape[1], layer.output_shape[2], first[3]
+        case Own():
+            return layer.output_shape
     return first
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from onchip.microcontroller.int8.arithmetic import quantised_multiplier
 from onchip.microcontroller.int8.factors import (
+    Scale,
     add_factors,
     channel_factor,
     hard_swish_table,
@@ -19,6 +21,7 @@ from onchip.microcontroller.int8.factors import (
 )
 from onchip.microcontroller.int8.model import (
     Add,
+    Extremum,
     HardSwish,
     Layer,
     Logistic,
@@ -27,11 +30,26 @@ from onchip.microcontroller.int8.model import (
     Quantize,
     Shape,
     Softmax,
+    SquaredDifference,
+    Sub,
     frozen_array,
 )
-from onchip.microcontroller.int8.read_site import INT8, Site
+from onchip.microcontroller.int8.read_site import INT8, Site, Value
 
-__all__ = ["add", "hard_swish", "logistic", "mul", "prelu", "quantize", "softmax"]
+__all__ = [
+    "add",
+    "hard_swish",
+    "logistic",
+    "maximum",
+    "minimum",
+    "mul",
+    "prelu",
+    "quantize",
+    "quantize_from",
+    "softmax",
+    "squared_difference",
+    "sub",
+]
 
 SHARE = 1 / 256  # the scale of values between 0 and 1
 MOST_CLASSES = 4095
@@ -70,14 +88,14 @@ def _spread(site: Site, small: Shape, made: Shape) -> None:
         )
 
 
-def add(site: Site) -> Layer:
-    head, (first, second) = _pair(site)
+def _sum(site: Site, head: dict[str, Any], first: int, second: int) -> dict[str, Any]:
+    """Return the fields of a sum of the operands at two positions."""
     a, b, out = site.scale(first), site.scale(second), site.out_scale()
     found = add_factors(a.scale, b.scale, out.scale)
     if found.output[1] > 0:
         raise site.refuse(f"adds operands of scale {max(a.scale, b.scale):g} to one of {out.scale:g}")
     low, high = site.bounds()
-    return Add(
+    return dict(
         **head,
         input_offsets=(-a.zero_point, -b.zero_point),
         multipliers=(found.inputs[0][0], found.inputs[1][0]),
@@ -89,6 +107,53 @@ def add(site: Site) -> Layer:
         low=low,
         high=high,
     )
+
+
+def add(site: Site) -> Layer:
+    head, (first, second) = _pair(site)
+    return Add(**_sum(site, head, first, second))
+
+
+def sub(site: Site) -> Layer:
+    head, (first, second) = _pair(site)
+    return Sub(**_sum(site, head, first, second), turned=first == 1)
+
+
+def squared_difference(site: Site) -> Layer:
+    """Return a square of a difference: operands on twice the larger scale, 7 bits up, then squared."""
+    head, (first, second) = _pair(site)
+    a, b, out = site.scale(first), site.scale(second), site.out_scale()
+    twice = 2 * max(a.scale, b.scale)
+    factors = [quantised_multiplier(x.scale / twice) for x in (a, b)]
+    output = site.factor(
+        quantised_multiplier(twice * twice / float(np.float32((1 << 14) * np.float32(out.scale))))
+    )
+    return SquaredDifference(
+        **head,
+        input_offsets=(-a.zero_point, -b.zero_point),
+        multipliers=(factors[0][0], factors[1][0]),
+        shifts=(factors[0][1], factors[1][1]),
+        left_shift=7,
+        multiplier=output[0],
+        shift=output[1],
+        output_offset=out.zero_point,
+        low=-128,
+        high=127,
+    )
+
+
+def _extremum(site: Site, greatest: bool) -> Layer:
+    """Return the smaller or greater of two: bytes are compared as they are, whatever their scales."""
+    head, _ = _pair(site)
+    return Extremum(**head, greatest=greatest)
+
+
+def maximum(site: Site) -> Layer:
+    return _extremum(site, True)
+
+
+def minimum(site: Site) -> Layer:
+    return _extremum(site, False)
 
 
 def mul(site: Site) -> Layer:
@@ -137,9 +202,23 @@ def hard_swish(site: Site) -> Layer:
 
 def quantize(site: Site) -> Layer:
     """Return a change of scale; from and to floats it stands at the network's edge and is no layer."""
-    inner, out = site.scale(0), site.out_scale()
+    return quantize_from(site, site.value(0), site.scale(0), site.out_scale())
+
+
+def quantize_from(site: Site, value: Value, inner: Scale, out: Scale) -> Quantize:
+    """Return the change of a value from one scale to another."""
     site.factor(channel_factor(inner.scale, 1.0, out.scale))
-    return Quantize(**site.head(0), table=quantise_table(inner, out))
+    shape = site.made()
+    if prod(value.shape) != prod(shape):
+        raise site.refuse(f"makes {list(site.out.shape)} of {list(value.shape)}")
+    return Quantize(
+        name=site.node.label,
+        inputs=(value.tensor,),
+        output=site.output,
+        input_shapes=(shape,),
+        output_shape=shape,
+        table=quantise_table(inner, out),
+    )
 
 
 def prelu(site: Site) -> Layer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Literal
 
@@ -9,9 +10,10 @@ from onchip.microcontroller.int8.factors import mean_factor
 from onchip.microcontroller.int8.model import AveragePool, Concat, Layer, MaxPool, Mean, Pad, Resize, Shape
 from onchip.microcontroller.int8.read_site import INT8, Site
 from onchip.microcontroller.int8.read_window import map_shape, window
+from onchip.microcontroller.int8.reduce import reduce, reduced_by
 from onchip.microcontroller.int8.reference import bilinear_places
 
-__all__ = ["average_pool", "concat", "max_pool", "mean", "pad", "resize_bilinear", "resize_nearest"]
+__all__ = ["average_pool", "concat", "max_pool", "mean", "pack", "pad", "resize_bilinear", "resize_nearest"]
 
 MAX_PAD = 1 << 15
 
@@ -34,18 +36,19 @@ def max_pool(site: Site) -> Layer:
 
 
 def mean(site: Site) -> Layer:
-    """Return a mean over rows or columns or both, wherever a transpose has put these axes in the file."""
+    """Return a mean over rows or columns or both, wherever a transpose has put them; or over any axes."""
     value = site.value(0)
     rank = len(value.shape)
     axes = site.numbers(1, 0, "axes")
-    if not axes or any(not -rank <= axis < rank for axis in axes) or len(value.stored) != 4:
-        raise site.refuse(f"takes a mean over axes {axes} of shape {list(value.shape)}")
+    reduced_by(site)
+    if len(value.stored) != 4:
+        return reduce(site)
     over = tuple(sorted({value.lies[axis % rank] for axis in axes}))
     stored = value.stored
     if not set(over) <= {1, 2}:
         over = tuple(axis for axis in over if stored[axis] > 1)
-    if not set(over) <= {1, 2}:
-        raise site.refuse(f"takes a mean over axes {axes} of shape {list(value.shape)}: not rows and columns")
+    if not set(over) <= {1, 2} or stored[0] != 1:
+        return reduce(site)
     made: Shape = (1, 1 if 1 in over else stored[1], 1 if 2 in over else stored[2], stored[3])
     count = prod(stored[axis] for axis in over)
     inner, out = site.scale(0), site.out_scale()
@@ -117,8 +120,50 @@ def concat(site: Site) -> Layer:
     site.same_scale(*positions)
     if site.option("FusedActivationFunction", 0):
         raise site.refuse("has a fused activation, which int8 kernels do not have")
-    rank = len(site.out.shape)
-    axis = site.option("Axis")
-    if not -rank <= axis < rank or rank > 4 or axis % rank + 4 - rank == 0:
-        raise site.refuse(f"joins along axis {axis} of shape {list(site.out.shape)}")
-    return Concat(**site.head(*positions), axis=axis % rank + 4 - rank)
+    return _joined(site, site.option("Axis"), [site.row(p).shape for p in positions])
+
+
+def pack(site: Site) -> Layer:
+    """Return the joining of maps along a new axis."""
+    positions = range(len(site.node.inputs))
+    if not positions:
+        raise site.refuse("joins nothing")
+    site.same_scale(*positions)
+    rank, axis = len(site.out.shape), site.option("Axis", 0)
+    place = axis % rank if -rank <= axis < rank else 0
+    shapes = [site.row(p).shape for p in positions]
+    return _joined(site, axis, [(*shape[:place], 1, *shape[place:]) for shape in shapes])
+
+
+def _joined(site: Site, axis: int, shapes: Sequence[tuple[int, ...]]) -> Layer:
+    """Return maps of these shapes one behind the other along an axis: of rows, columns or channels.
+
+    Along any other axis they are seen with all axes in front of it as rows, and all behind it as channels.
+    """
+    made = site.out.shape
+    rank = len(made)
+    if not -rank <= axis < rank or any(len(shape) != rank for shape in shapes):
+        raise site.refuse(f"joins along axis {axis} of shape {list(made)}")
+    place = axis % rank
+    along = sum(shape[place] for shape in shapes)
+    if any((*shape[:place], along, *shape[place + 1 :]) != made for shape in shapes):
+        raise site.refuse(f"makes {list(made)} of {[list(shape) for shape in shapes]}")
+    if rank <= 4 and place + 4 - rank > 0 and (rank < 4 or made[0] == 1):
+        seen = [(1,) * (4 - rank) + shape for shape in shapes]
+        column = place + 4 - rank
+    else:
+        outer, inner = prod(made[:place]), prod(made[place + 1 :])
+        seen, column = [(1, outer, shape[place], inner) for shape in shapes], 2
+    values = [site.value(p) for p in range(len(shapes))]
+    if not all(value.plain for value in values):
+        raise site.refuse("joins what is transposed")
+    whole = list(seen[0])
+    whole[column] = along
+    return Concat(
+        name=site.node.label,
+        inputs=tuple(value.tensor for value in values),
+        output=site.output,
+        input_shapes=tuple((1, shape[1], shape[2], shape[3]) for shape in seen),
+        output_shape=(1, whole[1], whole[2], whole[3]),
+        axis=column,
+    )

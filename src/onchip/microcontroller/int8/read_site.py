@@ -150,12 +150,13 @@ class Site:
 
     def scale(self, position: int) -> Scale:
         """Return the scale of an operand, which must have exactly one."""
-        return self._scale(self.row(position))
+        return self.scale_of(self.row(position))
 
     def out_scale(self) -> Scale:
-        return self._scale(self.out)
+        return self.scale_of(self.out)
 
-    def _scale(self, row: TensorRow) -> Scale:
+    def scale_of(self, row: TensorRow) -> Scale:
+        """Return the only scale of a tensor of int8."""
         found = row.quantisation
         if row.element != INT8:
             raise self.refuse(f"has {row.name} of {row.stated}: only INT8 is read")

@@ -12,10 +12,10 @@ from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected, L
 from onchip.microcontroller.int8.read_site import INT8, INT32, Site
 from onchip.microcontroller.int8.read_window import map_shape, window
 
-__all__ = ["conv", "depthwise", "fully_connected"]
+__all__ = ["channels_of", "conv", "depthwise", "fully_connected"]
 
 
-def _channels(site: Site, channels: int, axis: int, *, matrix: bool = False) -> dict[str, Any]:
+def channels_of(site: Site, channels: int, axis: int, *, matrix: bool = False) -> dict[str, Any]:
     """Return bias, factors, offsets and bounds of a layer of sums of products with so many channels."""
     inner, out = site.scale(0), site.out_scale()
     bias = np.zeros(channels, np.int32)
@@ -59,7 +59,7 @@ def conv(site: Site) -> Layer:
     stride, padding = window(site, seen, weights.shape[1:3], dilation)
     return Conv(
         **site.head(0),
-        **_channels(site, weights.shape[0], 0),
+        **channels_of(site, weights.shape[0], 0),
         weights=frozen_array(weights, np.int8),
         stride=stride,
         dilation=dilation,
@@ -77,7 +77,7 @@ def depthwise(site: Site) -> Layer:
     stride, padding = window(site, seen, weights.shape[1:3], dilation)
     return Depthwise(
         **site.head(0),
-        **_channels(site, weights.shape[3], 3),
+        **channels_of(site, weights.shape[3], 3),
         weights=frozen_array(weights[0], np.int8),
         stride=stride,
         dilation=dilation,
@@ -101,7 +101,7 @@ def fully_connected(site: Site) -> Layer:
     head["input_shapes"] = ((1, *lines, weights.shape[1]),)
     _bias_on_its_scale(site)
     return FullyConnected(
-        **head, **_channels(site, weights.shape[0], 0, matrix=True), weights=frozen_array(weights, np.int8)
+        **head, **channels_of(site, weights.shape[0], 0, matrix=True), weights=frozen_array(weights, np.int8)
     )
 
 

@@ -6,7 +6,7 @@ from onchip.microcontroller.int8.model import Pair, Quad, Shape
 from onchip.microcontroller.int8.read_site import Site
 from onchip.readers.padding import same_padding
 
-__all__ = ["map_shape", "window"]
+__all__ = ["SAME", "map_shape", "window"]
 
 SAME = 0  # the schema's Padding
 

@@ -20,41 +20,73 @@ from onchip.microcontroller.int8.model import (
     Conv,
     Depthwise,
     Dequantize,
+    Extremum,
     FullyConnected,
-    HardSwish,
     Int8,
     Int8Model,
     Layer,
-    Logistic,
     MaxPool,
     Mean,
     Mul,
+    Own,
     Pad,
     Pair,
+    Pairwise,
     PReLU,
-    Quantize,
     Resize,
     Softmax,
+    SquaredDifference,
+    Sub,
+    Table,
 )
 from onchip.microcontroller.int8.softmax import softmax
 
-__all__ = ["activations", "bilinear_places", "layer_output", "nearest_places", "run", "sums"]
+__all__ = ["Session", "activations", "bilinear_places", "layer_output", "nearest_places", "run", "sums"]
 
 
 def run(model: Int8Model, inputs: Sequence[Int8]) -> tuple[Int8, ...]:
-    """Return the network's outputs in the model's order; inputs may have any shape of the right size."""
-    values = activations(model, inputs)
-    return tuple(values[t] for t in model.outputs)
+    """Return the network's outputs in the model's order; inputs may have any shape of the right size.
+
+    What it keeps between inferences begins anew.
+    """
+    return Session(model).run(inputs)
 
 
-def activations(model: Int8Model, inputs: Sequence[Int8]) -> Mapping[int, Int8]:
-    """Return every tensor of the network by its id; raises `ValueError` for inputs that do not fit."""
+class Session:
+    """Inferences one behind the other, each with what the one before has kept."""
+
+    def __init__(self, model: Int8Model) -> None:
+        self.model = model
+        self.kept = {state.old: np.frombuffer(state.initial, np.int8) for state in model.states}
+
+    def run(self, inputs: Sequence[Int8]) -> tuple[Int8, ...]:
+        """Return the outputs of the next inference."""
+        values = activations(self.model, inputs, self.kept)
+        self.kept = {state.old: values[state.new] for state in self.model.states}
+        return tuple(values[t] for t in self.model.outputs)
+
+    def bytes_of(self, model: Int8Model, inputs: Int8) -> bytes:
+        """Return the bytes of all outputs for those of all inputs, one behind the other."""
+        parts, at, flat = [], 0, inputs.reshape(-1)
+        for t in model.inputs:
+            parts.append(flat[at : at + model.tensors[t].bytes])
+            at += model.tensors[t].bytes
+        made = dict(zip(model.outputs, self.run(parts), strict=True))
+        return b"".join(made[t].tobytes() for t in dict.fromkeys(model.outputs))
+
+
+def activations(
+    model: Int8Model, inputs: Sequence[Int8], kept: Mapping[int, Int8] | None = None
+) -> Mapping[int, Int8]:
+    """Return every tensor of the network by its id; raises `ValueError` for inputs that do not fit.
+
+    `kept` are the bytes of states by their tensor `old`; without it, those that they begin with.
+    """
     if len(inputs) != len(model.inputs):
         raise ValueError(f"{len(inputs)} inputs for a network of {len(model.inputs)}")
-    values = {
-        t: np.asarray(x, np.int8).reshape(model.tensors[t].shape)
-        for t, x in zip(model.inputs, inputs, strict=True)
-    }
+    given = {state.old: np.frombuffer(state.initial, np.int8) for state in model.states} | dict(kept or {})
+    given |= dict(zip(model.inputs, inputs, strict=True))
+    values = {t: np.asarray(x, np.int8).reshape(model.tensors[t].shape) for t, x in given.items()}
     for layer in model.layers:
         values[layer.output] = layer_output(layer, [values[t] for t in layer.inputs])
     return values
@@ -75,6 +107,9 @@ def _compute(layer: Layer, seen: Sequence[Int8]) -> Int8:
             return clamped(made, layer.low, layer.high)
         case Add():
             return _add(layer, *_operands(seen, layer.constant))
+        case Extremum():
+            first, second = _operands(seen, layer.constant)
+            return clamped(np.maximum(first, second) if layer.greatest else np.minimum(first, second))
         case Mul():
             return _mul(layer, *_operands(seen, layer.constant))
         case AveragePool():
@@ -89,7 +124,7 @@ def _compute(layer: Layer, seen: Sequence[Int8]) -> Int8:
             return np.pad(x, around, constant_values=layer.value)
         case Softmax():
             return softmax(x, layer.multiplier, layer.shift, layer.diff_min)
-        case Logistic() | HardSwish() | Quantize():
+        case Table():
             return layer.table[x.astype(np.int64) + 128]
         case PReLU():
             return _prelu(layer, x)
@@ -97,8 +132,10 @@ def _compute(layer: Layer, seen: Sequence[Int8]) -> Int8:
             return _resize(layer, x)
         case Concat():
             return np.concatenate(seen, axis=layer.axis)
-        case Dequantize():
-            raise ValueError(f"{layer.name} makes floats: reading cuts it off")
+        case Own():
+            return layer.compute(seen)
+        case Dequantize() | Pairwise():
+            raise ValueError(f"{layer.name} has no bytes to compute")
 
 
 # -- sums of products ----------------------------------------------------------------------------------------
@@ -178,11 +215,19 @@ def _operands(seen: Sequence[Int8], constant: Int8 | None) -> tuple[Whole, Whole
 
 
 def _add(layer: Add, first: Whole, second: Whole) -> Int8:
-    total = np.zeros((), np.int64)
-    for values, offset, multiplier, shift in zip(
-        (first, second), layer.input_offsets, layer.multipliers, layer.shifts, strict=True
-    ):
-        total = total + scaled((values + offset) << layer.left_shift, multiplier, shift)
+    one, other = (
+        scaled((values + offset) << layer.left_shift, multiplier, shift)
+        for values, offset, multiplier, shift in zip(
+            (first, second), layer.input_offsets, layer.multipliers, layer.shifts, strict=True
+        )
+    )
+    match layer:
+        case Sub():
+            total = other - one if layer.turned else one - other
+        case SquaredDifference():
+            total = (one - other) ** 2
+        case _:
+            total = one + other
     return clamped(scaled(total, layer.multiplier, layer.shift) + layer.output_offset, layer.low, layer.high)
 
 

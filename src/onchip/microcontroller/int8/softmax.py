@@ -21,7 +21,7 @@ from onchip.microcontroller.int8.arithmetic import (
 )
 from onchip.microcontroller.int8.model import Int8
 
-__all__ = ["exponentials", "softmax"]
+__all__ = ["exponentials", "fixed_logistic", "fixed_tanh", "softmax"]
 
 ONE = (1 << 31) - 1
 EXP_OF_EIGHTH = 1895147668  # exp(-1/8), Q0.31
@@ -30,7 +30,6 @@ EXP_OF_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401,
 """exp(-2**k) for k = -2 .. 4, Q0.31."""
 FORTY_EIGHT_17THS, MINUS_THIRTY_TWO_17THS = 1515870810, -1010580540  # Q2.29
 SUM_BITS = 12
-QUARTER = 1 << 24  # Q5.26
 
 
 def exponentials(differences: Any, multiplier: int, shift: int) -> Whole:
@@ -55,13 +54,14 @@ def _shifted_left(x: Whole, bits: int) -> Whole:
     return held
 
 
-def _exp(a: Whole) -> Whole:
-    """Return exp(a) for a <= 0 in Q5.26, in Q0.31."""
-    part = (a & (QUARTER - 1)) - QUARTER
-    result = _exp_of_part(_shifted_left(part, 5))
+def _exp(a: Whole, integer_bits: int = 5) -> Whole:
+    """Return exp(a) for a <= 0, in Q0.31; `a` has so many bits in front of the point."""
+    quarter = 1 << (29 - integer_bits)
+    part = (a & (quarter - 1)) - quarter
+    result = _exp_of_part(_shifted_left(part, integer_bits))
     rest = part - a
-    for k, constant in enumerate(EXP_OF_POWERS):
-        result = np.where(rest & (QUARTER << k), high_product(result, constant), result)
+    for k, constant in enumerate(EXP_OF_POWERS[: 2 + integer_bits]):
+        result = np.where(rest & (quarter << k), high_product(result, constant), result)
     return np.where(a == 0, ONE, result)
 
 
@@ -78,9 +78,27 @@ def _reciprocal(total: Whole) -> tuple[Whole, Whole]:
     """Return 1 / total as (a number in (1/2, 1] in Q0.31, the bits by which Q12.19 `total` exceeds one)."""
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     x = wrapped((total << headroom) - (1 << 31))
-    half = (x + ONE + 1) >> 1  # (1 + x) / 2, x in [0, 1)
+    return _shifted_left(_inverse_of_half(x), 1), SUM_BITS - headroom
+
+
+def _inverse_of_half(x: Whole) -> Whole:
+    """Return 2 / (1 + x) for x in [0, 1) in Q0.31, in Q2.29."""
+    half = (x + ONE + 1) >> 1
     guess = wrapped(FORTY_EIGHT_17THS + high_product(half, MINUS_THIRTY_TWO_17THS))
     for _ in range(3):
         error = (1 << 29) - high_product(half, guess)
         guess = wrapped(guess + _shifted_left(high_product(guess, error), 2))
-    return _shifted_left(guess, 1), SUM_BITS - headroom
+    return guess
+
+
+def fixed_logistic(a: Whole) -> Whole:
+    """Return 1 / (1 + exp(-a)) in Q0.31, for a in Q4.27."""
+    share = _shifted_left(_inverse_of_half(_exp(-np.abs(a), 4)), 1)
+    return np.where(a == 0, 1 << 30, np.where(a > 0, share, ONE - share))
+
+
+def fixed_tanh(a: Whole) -> Whole:
+    """Return tanh(a) in Q0.31, for a in Q4.27."""
+    doubled = -np.abs(a)  # of twice the value, with one more bit in front of the point
+    found = _shifted_left(_inverse_of_half(_exp(doubled, 5)) - (1 << 29), 2)
+    return np.where(a == 0, 0, np.where(a < 0, -found, found))

@@ -12,7 +12,17 @@ from typing import Literal
 
 import numpy as np
 
-from onchip.microcontroller.int8.model import Add, HardSwish, Int8, Logistic, Mul, PReLU, Quantize
+from onchip.microcontroller.int8.model import (
+    Add,
+    Extremum,
+    Int8,
+    Mul,
+    Pairwise,
+    PReLU,
+    SquaredDifference,
+    Sub,
+    Table,
+)
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
@@ -21,7 +31,8 @@ __all__ = ["ElementShape", "Operand", "element_shape", "element_words", "element
 
 Operand = Literal["none", "map", "pixel", "one", "constant pixel", "constant one"]
 """The second operand: another map, one pixel or one byte for all, in RAM or among the constants."""
-Elementwise = Add | Mul | Logistic | HardSwish | Quantize | PReLU
+Elementwise = Pairwise | Table | PReLU
+Does = Literal["add", "sub", "sub_turned", "square", "mul", "least", "most", "table", "prelu"]
 DOWN = 1 << 30
 ADD_WORDS, MUL_WORDS, PRELU_WORDS = 13, 8, 7
 """Words in front of the bytes of a constant operand."""
@@ -31,7 +42,7 @@ ADD_WORDS, MUL_WORDS, PRELU_WORDS = 13, 8, 7
 class ElementShape:
     """The parameters that a kernel is specialised on."""
 
-    does: Literal["add", "mul", "table", "prelu"]
+    does: Does
     channels: int
     second: Operand = "none"
     exact: bool = False
@@ -53,11 +64,10 @@ def element_shape(
 ) -> ElementShape:
     """Return the shape of the kernel that a layer needs."""
     channels = layer.output_shape[3]
-    does: Literal["add", "mul", "table", "prelu"] = "table"
+    does = _does(layer)
     second: Operand = "none"
     exact = False
-    if isinstance(layer, Add | Mul):
-        does = "add" if isinstance(layer, Add) else "mul"
+    if isinstance(layer, Pairwise):
         shape = layer.input_shapes[1] if layer.constant is None else layer.constant.shape
         size = int(np.prod(shape))
         second = "map"
@@ -65,10 +75,12 @@ def element_shape(
             second = "one" if size == 1 else "pixel"
             if layer.constant is not None:
                 second = "constant one" if size == 1 else "constant pixel"
-        shifts = (layer.shift, *layer.shifts) if isinstance(layer, Add) else (layer.shift,)
-        exact = max(shifts) > 0 or (isinstance(layer, Add) and layer.left_shift > 20)
+        if isinstance(layer, Add):
+            exact = max(layer.shift, *layer.shifts) > 0 or layer.left_shift > 20
+        elif isinstance(layer, Mul):
+            exact = layer.shift > 0
     elif isinstance(layer, PReLU):
-        does, second = "prelu", "constant one" if layer.alpha.size == 1 else "constant pixel"
+        second = "constant one" if layer.alpha.size == 1 else "constant pixel"
         exact = max(layer.shift, layer.shift_below) > 0
     return ElementShape(
         does=does,
@@ -81,9 +93,29 @@ def element_shape(
     )
 
 
+def _does(layer: Elementwise) -> Does:
+    match layer:
+        case Sub():
+            return "sub_turned" if layer.turned else "sub"
+        case SquaredDifference():
+            return "square"
+        case Add():
+            return "add"
+        case Mul():
+            return "mul"
+        case Extremum():
+            return "most" if layer.greatest else "least"
+        case PReLU():
+            return "prelu"
+    return "table"
+
+
 def element_words(layer: Elementwise) -> list[int]:
     """Return the layer's constants: its factors, then the bytes of a constant operand or a table."""
-    sign = 1 if not isinstance(layer, Logistic | HardSwish | Quantize) and element_shape(layer).exact else -1
+    if isinstance(layer, Table):
+        return packed(layer.table)
+    sign = 1 if element_shape(layer).exact else -1
+    words: list[int] = []
     if isinstance(layer, Add):
         (a, b), (ma, mb), (sa, sb) = layer.input_offsets, layer.multipliers, layer.shifts
         words = [a, ma, sign * sa, b, mb, sign * sb, 1 << layer.left_shift]
@@ -95,8 +127,6 @@ def element_words(layer: Elementwise) -> list[int]:
         words = [layer.input_offset, layer.alpha_offset, layer.multiplier, sign * layer.shift]
         words += [layer.multiplier_below, sign * layer.shift_below, layer.output_offset]
         return words + packed(layer.alpha)
-    else:
-        return packed(layer.table)
     if layer.constant is not None and element_shape(layer).second != "map":
         words += packed(layer.constant)
     return words
@@ -126,7 +156,7 @@ def elements(name: str, shape: ElementShape) -> Function:
             if shape.second in ("map", "pixel", "one"):
                 b: Expr = k.RAMLoad(second, at, Kind.BYTE, name="b")
             elif shape.second.startswith("constant"):
-                b = k.let("b", k.constant_byte(weights, at + 4 * _HEAD[shape.does]))
+                b = k.let("b", k.constant_byte(weights, at + 4 * _HEAD.get(shape.does, 0)))
             else:
                 b = a
             k.RAMStore(o, c, compute(a, b))
@@ -134,7 +164,8 @@ def elements(name: str, shape: ElementShape) -> Function:
 
 
 _Compute = Callable[[Expr, Expr], Expr]
-_HEAD = {"add": ADD_WORDS, "mul": MUL_WORDS, "prelu": PRELU_WORDS}
+_SUMS: tuple[Does, ...] = ("add", "sub", "sub_turned", "square")
+_HEAD: dict[Does, int] = {**dict.fromkeys(_SUMS, ADD_WORDS), "mul": MUL_WORDS, "prelu": PRELU_WORDS}
 
 
 def _names(k: Kernel, weights: Var, names: str) -> list[Var]:
@@ -156,7 +187,12 @@ def _add(k: Kernel, shape: ElementShape, weights: Var) -> _Compute:
     def compute(a: Expr, b: Expr) -> Expr:
         left = k.let("left", _scaled(shape, (a + a_offset) * unit, a_factor, a_shift))
         right = k.let("right", _scaled(shape, (b + b_offset) * unit, b_factor, b_shift))
-        y = k.let("y", _scaled(shape, left + right, factor, shift) + offset)
+        total = left + right
+        if shape.does != "add":
+            total = k.let("apart", right - left if shape.does == "sub_turned" else left - right)
+        if shape.does == "square":
+            total = total * total
+        y = k.let("y", _scaled(shape, total, factor, shift) + offset)
         return k.least(k.most(y, low), high)
 
     return compute
@@ -197,9 +233,15 @@ def _table(k: Kernel, shape: ElementShape, weights: Var) -> _Compute:
     return lambda a, b: k.constant_byte(weights, a + 128)
 
 
-_COMPUTE: dict[str, Callable[[Kernel, ElementShape, Var], _Compute]] = {
-    "add": _add,
+def _extremum(k: Kernel, shape: ElementShape, weights: Var) -> _Compute:
+    return k.most if shape.does == "most" else k.least
+
+
+_COMPUTE: dict[Does, Callable[[Kernel, ElementShape, Var], _Compute]] = {
+    **dict.fromkeys(_SUMS, _add),
     "mul": _mul,
+    "most": _extremum,
+    "least": _extremum,
     "prelu": _prelu,
     "table": _table,
 }

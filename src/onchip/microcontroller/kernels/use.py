@@ -11,24 +11,22 @@ from typing import Any
 from onchip.base.errors import ModelError
 from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import (
-    Add,
     AveragePool,
     Concat,
     Conv,
     Depthwise,
     FullyConnected,
-    HardSwish,
     Int8,
     Layer,
-    Logistic,
     MaxPool,
     Mean,
-    Mul,
+    Own,
     Pad,
+    Pairwise,
     PReLU,
-    Quantize,
     Resize,
     Softmax,
+    Table,
 )
 from onchip.microcontroller.kernel_language import Function
 from onchip.microcontroller.kernel_language.intrinsics import signed
@@ -49,6 +47,7 @@ from onchip.microcontroller.kernels.moves import (
     resize_shape,
     resize_words,
 )
+from onchip.microcontroller.kernels.own import OWN
 from onchip.microcontroller.kernels.pools import add_line, finish_sums, pool, pool_shape, pool_words
 from onchip.microcontroller.kernels.scale import Scale
 from onchip.microcontroller.kernels.softmax import SoftmaxShape, softmax_kernel, softmax_words
@@ -123,9 +122,9 @@ def kernel_for(
             return _use("depthwise", depthwise, deep, words, 0, 1, DEPTHWISE_CHUNK)
         case AveragePool() | MaxPool() | Mean():
             return _use("pool", pool, pool_shape(layer, **turned), pool_words(layer), workspace_bytes(layer))
-        case Add() | Mul() | Logistic() | HardSwish() | Quantize() | PReLU():
+        case Pairwise() | Table() | PReLU():
             element = element_shape(layer, **straight)
-            operand = layer.constant if isinstance(layer, Add | Mul) and element.second == "map" else None
+            operand = layer.constant if isinstance(layer, Pairwise) and element.second == "map" else None
             return _use("elements", elements, element, element_words(layer), operand=operand)
         case Softmax():
             softmax = SoftmaxShape(channels=layer.output_shape[3], **straight)
@@ -145,6 +144,11 @@ def kernel_for(
             return _use(
                 "resize", resize, resize_shape(layer, **straight), resize_words(layer), workspace_bytes(layer)
             )
+        case Own():
+            if columns or in_step or out_step:
+                raise ModelError("is made row by row, of whole pixels", item=layer.name)
+            own = OWN[type(layer)](layer)
+            return _use(own.kind, own.make, own.shape, own.words, own.workspace)
     raise ModelError(f"no kernel makes {type(layer).__name__}", item=layer.name)
 
 
@@ -182,6 +186,8 @@ def workspace_bytes(layer: Layer, *, shared: bool = False) -> int:
             return max(conv_shape(layer).patch_bytes, turned.patch_bytes)
         case AveragePool() | MaxPool() | Mean() | Pad() | Concat() | Resize():
             return layer.output_shape[3]
+        case Own():
+            return OWN[type(layer)](layer).workspace
     return 0
 
 

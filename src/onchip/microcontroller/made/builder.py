@@ -22,7 +22,16 @@ from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import run, sums
 from onchip.microcontroller.made.flatbuffer import FileOperator, FileTensor, write
 
-__all__ = ["Activation", "Builder", "Map", "Padding"]
+__all__ = [
+    "Activation",
+    "Builder",
+    "Map",
+    "Padding",
+    "Reals",
+    "covering",
+    "int8_tensor",
+    "whole_tensor",
+]
 
 Activation = Literal["NONE", "RELU", "RELU_N1_TO_1", "RELU6"]
 Padding = Literal["SAME", "VALID"]
@@ -70,18 +79,18 @@ class Builder:
         name = f"input{len(self.inputs)}" if self.inputs else "input"
         if floats:
             outside = self._add(FileTensor(name, shape, "FLOAT32"))
-            inside = self._add(_int8(f"{name}_bytes", shape, on))
+            inside = self._add(int8_tensor(f"{name}_bytes", shape, on))
             self.operators.append(FileOperator("QUANTIZE", (outside,), (inside,), "QuantizeOptions"))
             self.inputs.append(outside)
         else:
-            inside = self._add(_int8(name, shape, on))
+            inside = self._add(int8_tensor(name, shape, on))
             self.inputs.append(inside)
         return Map(inside, shape, on, tuple(self._bytes(shape) for _ in range(self.samples)))
 
     def constant(self, shape: tuple[int, ...], scale: float = 1 / 64) -> Map:
         """Add random bytes as a second operand of `add` and `mul`."""
         data, on = self._bytes(shape), Scale(_single(scale), int(self.random.randint(-20, 21)))
-        index = self._add(replace(_int8(f"constant{len(self.tensors)}", shape, on), data=data))
+        index = self._add(replace(int8_tensor(f"constant{len(self.tensors)}", shape, on), data=data))
         return Map(index, shape, on, (data,) * self.samples)
 
     def file(self, *outputs: Map, floats: bool = False) -> bytes:
@@ -171,10 +180,10 @@ class Builder:
             return [held, FileTensor("bias", bias.shape, "INT32", bias, of_sums, zeros)]
 
         draft = rows((1.0,), np.zeros(channels, np.int32))
-        found = self._sums(operator, x, draft, _int8("draft", shape, Scale(x.scale.scale, 0)))
+        found = self._sums(operator, x, draft, int8_tensor("draft", shape, Scale(x.scale.scale, 0)))
         scales, bias = self._fitted(found, x.scale.scale, channels, per_tensor, negative)
         reals = [(acc + bias) * (x.scale.scale * np.asarray(scales)) for acc in found]
-        return self._made(operator, [x], shape, _covering(reals, activation), rows(scales, bias))
+        return self._made(operator, [x], shape, covering(reals, activation), rows(scales, bias))
 
     def _sums(self, operator: FileOperator, x: Map, rows: list[FileTensor], out: FileTensor) -> list[Reals]:
         """Return the operator's sums of products for each sample, without biases."""
@@ -216,7 +225,7 @@ class Builder:
         self, kind: str, table: str, x: Map, y: Map, reals: Sequence[Reals], activation: Activation
     ) -> Map:
         operator = FileOperator(kind, (), (), table, {"FusedActivationFunction": _ACTIVATION[activation]})
-        return self._made(operator, [x, y], reals[0].shape, _covering(reals, activation))
+        return self._made(operator, [x, y], reals[0].shape, covering(reals, activation))
 
     def concat(self, *maps: Map, axis: int = 3) -> Map:
         """Concatenate maps, all on the coarsest of their scales."""
@@ -253,7 +262,7 @@ class Builder:
         """Add the mean over some axes, on the input's scale unless another is given."""
         shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes)
         operator = FileOperator("MEAN", (), (), "ReducerOptions", {"KeepDims": int(keep)})
-        return self._made(operator, [x], shape, scale or x.scale, [_whole("axes", axes)])
+        return self._made(operator, [x], shape, scale or x.scale, [whole_tensor("axes", axes)])
 
     def mean_channels_first(self, x: Map) -> Map:
         """Add a mean as converted from another layout: a transpose, a mean over columns, one over rows."""
@@ -265,13 +274,13 @@ class Builder:
             [x],
             shape,
             x.scale,
-            [_whole("order", order)],
+            [whole_tensor("order", order)],
         )
         for axis in (3, 2):
             shape = shape[:axis]
             operator = FileOperator("MEAN", (), (), "ReducerOptions", {"KeepDims": 0})
             turned = self._append(
-                operator, [replace(x, index=turned)], shape, x.scale, [_whole("axis", (axis,))]
+                operator, [replace(x, index=turned)], shape, x.scale, [whole_tensor("axis", (axis,))]
             )
         return Map(turned, shape, x.scale, self._run(self.operators[first:], [x], turned))
 
@@ -281,7 +290,11 @@ class Builder:
         amounts = ((0, 0), (top, bottom), (left, right), channels)
         shape = tuple(n + sum(pair) for n, pair in zip(x.shape, amounts, strict=True))
         return self._made(
-            FileOperator("PAD", (), (), "PadOptions"), [x], shape, x.scale, [_whole("paddings", amounts)]
+            FileOperator("PAD", (), (), "PadOptions"),
+            [x],
+            shape,
+            x.scale,
+            [whole_tensor("paddings", amounts)],
         )
 
     def resize(
@@ -299,11 +312,15 @@ class Builder:
         }[mode]
         flags = {"AlignCorners": int(align_corners), "HalfPixelCenters": int(half_pixel_centers)}
         operator = FileOperator(kind, (), (), table, {**flags})
-        return self._made(operator, [x], (1, *size, x.shape[3]), x.scale, [_whole("size", size)])
+        return self._made(operator, [x], (1, *size, x.shape[3]), x.scale, [whole_tensor("size", size)])
 
     def reshape(self, x: Map, shape: tuple[int, ...]) -> Map:
         index = self._append(
-            FileOperator("RESHAPE", (), (), "ReshapeOptions"), [x], shape, x.scale, [_whole("shape", shape)]
+            FileOperator("RESHAPE", (), (), "ReshapeOptions"),
+            [x],
+            shape,
+            x.scale,
+            [whole_tensor("shape", shape)],
         )
         return Map(index, shape, x.scale, tuple(sample.reshape(shape) for sample in x.samples))
 
@@ -322,17 +339,17 @@ class Builder:
 
     def hard_swish(self, x: Map) -> Map:
         reals = [v * np.clip(v + 3, 0, 6) / 6 for v in x.reals()]
-        on = _covering(reals, "NONE")
+        on = covering(reals, "NONE")
         on = Scale(_single(max(on.scale, x.scale.scale / 100)), on.zero_point)
         return self._made(FileOperator("HARD_SWISH", (), (), "HardSwishOptions"), [x], x.shape, on)
 
     def prelu(self, x: Map) -> Map:
         """Add a PReLU with a slope for each channel."""
         alpha, on = self._bytes((1, 1, x.shape[3])), Scale(_single(1 / 256), 10)
-        slopes = replace(_int8("slopes", alpha.shape, on), data=alpha)
+        slopes = replace(int8_tensor("slopes", alpha.shape, on), data=alpha)
         times = (alpha.astype(np.float64) - on.zero_point) * on.scale
         reals = [np.where(v >= 0, v, v * times) for v in x.reals()]
-        return self._made(FileOperator("PRELU", (), ()), [x], x.shape, _covering(reals, "NONE"), [slopes])
+        return self._made(FileOperator("PRELU", (), ()), [x], x.shape, covering(reals, "NONE"), [slopes])
 
     # -- pieces ----------------------------------------------------------------------------------------------
 
@@ -354,7 +371,7 @@ class Builder:
     ) -> int:
         """Append the operator, its constants behind its operands; return the tensor that it makes."""
         held = [self._add(replace(row, name=f"{row.name}{len(self.tensors)}")) for row in constants]
-        made = self._add(_int8(f"map{len(self.tensors)}", shape, on))
+        made = self._add(int8_tensor(f"map{len(self.tensors)}", shape, on))
         inputs = (*(x.index for x in maps), *held)
         self.operators.append(replace(operator, inputs=inputs, outputs=(made,)))
         return made
@@ -374,7 +391,8 @@ class Builder:
     def _run(self, operators: Sequence[FileOperator], maps: Sequence[Map], made: int) -> tuple[Int8, ...]:
         """Run some of the file's operators on the samples of the maps, as a network of their own."""
         used = dict.fromkeys(t for op in operators for t in (*op.inputs, *op.outputs))
-        place = {t: i for i, t in enumerate(used)}
+        used.pop(-1, None)  # an operand that is left out
+        place = {-1: -1} | {t: i for i, t in enumerate(used)}
         fed = {x.index: x for x in maps if self.tensors[x.index].data is None}
         out = self.tensors[made]
         if self._names_only(operators, maps[0], out):
@@ -409,11 +427,11 @@ def _single(value: float) -> float:
     return float(np.float32(value))
 
 
-def _int8(name: str, shape: tuple[int, ...], on: Scale) -> FileTensor:
+def int8_tensor(name: str, shape: tuple[int, ...], on: Scale) -> FileTensor:
     return FileTensor(name, shape, "INT8", None, (on.scale,), (on.zero_point,))
 
 
-def _whole(name: str, values: Any) -> FileTensor:
+def whole_tensor(name: str, values: Any) -> FileTensor:
     """Return a constant of 32-bit integers."""
     data = np.asarray(values, np.int32)
     return FileTensor(name, data.shape, "INT32", data)
@@ -455,7 +473,7 @@ def _slid(
     return (1, *sizes, channels)
 
 
-def _covering(reals: Sequence[Reals], activation: Activation) -> Scale:
+def covering(reals: Sequence[Reals], activation: Activation = "NONE") -> Scale:
     """Return the scale on which the values behind an activation, zero included, fill the bytes."""
     low, high = _RANGE[activation]
     room = 1 + 4 / math.sqrt(sum(v.size for v in reals))  # a small sample misses the extremes

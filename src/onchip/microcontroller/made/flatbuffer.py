@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class FileTensor:
     scales: tuple[float, ...] = ()
     zero_points: tuple[int, ...] = ()
     axis: int = 0
+    variable: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,10 @@ class FileOperator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     table: str = ""
-    options: dict[str, int | float] = field(default_factory=dict)
+    options: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+Subgraph: TypeAlias = tuple[Sequence[FileTensor], Sequence[FileOperator]]
 
 
 def write(
@@ -47,50 +51,55 @@ def write(
     operators: Sequence[FileOperator],
     inputs: Sequence[int],
     outputs: Sequence[int],
+    others: Sequence[Subgraph] = (),
 ) -> bytes:
-    """Return the file; raises `MissingExtra` without the packages for the format."""
+    """Return the file, with further subgraphs that take and give nothing.
+
+    Raises `MissingExtra` without the packages for the format.
+    """
     try:
         import flatbuffers
         import tflite
     except ImportError:
         raise MissingExtra("mcu", "tflite") from None
-    return _Writer(flatbuffers.Builder(1 << 16), tflite).file(tensors, operators, inputs, outputs)
+    graphs = [((tensors, operators), inputs, outputs), *((other, (), ()) for other in others)]
+    return _Writer(flatbuffers.Builder(1 << 16), tflite).file(graphs)
 
 
 class _Writer:
     def __init__(self, builder: Any, tflite: Any) -> None:
         self.b, self.tflite = builder, tflite
 
-    def file(
-        self,
-        tensors: Sequence[FileTensor],
-        operators: Sequence[FileOperator],
-        inputs: Sequence[int],
-        outputs: Sequence[int],
-    ) -> bytes:
+    def file(self, graphs: Sequence[tuple[Subgraph, Sequence[int], Sequence[int]]]) -> bytes:
         buffers = [self.table("Buffer")]
-        rows = []
-        for tensor in tensors:
-            buffer = 0
-            if tensor.data is not None:
-                buffer = len(buffers)
-                buffers.append(self.table("Buffer", Data=self.blob(tensor.data)))
-            rows.append(self.tensor(tensor, buffer))
-        kinds = list(dict.fromkeys(op.type for op in operators))
+        held = []
+        for (tensors, _), _, _ in graphs:
+            rows = []
+            for tensor in tensors:
+                buffer = 0
+                if tensor.data is not None:
+                    buffer = len(buffers)
+                    buffers.append(self.table("Buffer", Data=self.blob(tensor.data)))
+                rows.append(self.tensor(tensor, buffer))
+            held.append(rows)
+        kinds = list(dict.fromkeys(op.type for (_, operators), _, _ in graphs for op in operators))
         codes = [self.code(kind) for kind in kinds]
-        nodes = [self.operator(op, kinds.index(op.type)) for op in operators]
-        graph = self.table(
-            "SubGraph",
-            Tensors=self.offsets(rows),
-            Inputs=self.numbers(inputs, "<i4"),
-            Outputs=self.numbers(outputs, "<i4"),
-            Operators=self.offsets(nodes),
-        )
+        made = []
+        for ((_, operators), inputs, outputs), rows in zip(graphs, held, strict=True):
+            nodes = [self.operator(op, kinds.index(op.type)) for op in operators]
+            graph = self.table(
+                "SubGraph",
+                Tensors=self.offsets(rows),
+                Inputs=self.numbers(inputs, "<i4"),
+                Outputs=self.numbers(outputs, "<i4"),
+                Operators=self.offsets(nodes),
+            )
+            made.append(graph)
         root = self.table(
             "Model",
             Version=VERSION,
             OperatorCodes=self.offsets(codes),
-            Subgraphs=self.offsets([graph]),
+            Subgraphs=self.offsets(made),
             Buffers=self.offsets(buffers),
         )
         self.b.Finish(root, b"TFL3")
@@ -108,6 +117,8 @@ class _Writer:
             fields["Quantization"] = self.table(
                 "QuantizationParameters", Scale=scales, ZeroPoint=zeros, QuantizedDimension=tensor.axis
             )
+        if tensor.variable:
+            fields["IsVariable"] = True
         return self.table("Tensor", **fields)
 
     def code(self, kind: str) -> int:
@@ -123,7 +134,11 @@ class _Writer:
             "Outputs": self.numbers(op.outputs, "<i4"),
         }
         if op.table:
-            fields["BuiltinOptions"] = self.table(op.table, **op.options)
+            options = {
+                key: self.b.CreateString(value) if isinstance(value, str) else value
+                for key, value in op.options.items()
+            }
+            fields["BuiltinOptions"] = self.table(op.table, **options)
             fields["BuiltinOptionsType"] = getattr(self.tflite.BuiltinOptions, op.table)
         return self.table("Operator", **fields)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from onchip.microcontroller.int8.model import Concat, Resize
+from onchip.microcontroller.int8.model import Concat, Own, Resize
 from onchip.microcontroller.int8.reference import bilinear_places, nearest_places
 from onchip.microcontroller.project.library import Call, Library
 from onchip.microcontroller.project.text import Text, minus, plus, times
@@ -103,6 +103,10 @@ class Calls:
             return
         if isinstance(op.layer, Concat) and op.layer.axis == 1:
             self.stacked_lines(op, y)
+            return
+        if isinstance(op.layer, Own):
+            for i, operand in enumerate(op.operands):
+                self.out.say(f"lines[{i}] = {self.address(operand.tensor, '0')};")
             return
         for i, operand in enumerate(op.operands):
             rows = operand.rows

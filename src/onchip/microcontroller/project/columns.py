@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onchip.microcontroller.int8.model import Add, AveragePool, Concat, MaxPool, Mean, Mul
+from onchip.microcontroller.int8.model import AveragePool, Concat, MaxPool, Mean, Pairwise
 from onchip.microcontroller.project.calls import Calls, Lines, clipped, reads, window_start
 from onchip.microcontroller.project.text import minus, plus, times
 from onchip.microcontroller.project.units import Op, StageUnit
@@ -125,4 +125,4 @@ class Columns(Calls):
 
 def _element_by_element(op: Op) -> bool:
     """Return whether a layer reads the same pixel of every operand."""
-    return isinstance(op.layer, Add | Mul | Concat) or len(op.operands) > 1
+    return isinstance(op.layer, Pairwise | Concat) or len(op.operands) > 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from onchip.base.errors import PlanFormatError
+from onchip.base.errors import ModelError, PlanFormatError
 from onchip.machines.cores import Forms
-from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.int8.model import Int8Model, State
 from onchip.microcontroller.kernel_language import c_prelude, c_prototype, c_source
 from onchip.microcontroller.kernel_language.names import c_comment, c_name
 from onchip.microcontroller.project.driver import unit_source
@@ -28,7 +28,9 @@ class Sources:
     """The C files of a network by name, with their names in C and their sizes.
 
     `constant_bytes` are those of weights and factors by layer. `streamed` states that the input comes from a
-    user's reader. `users` are the layers that each kernel makes, by its name in C.
+    user's reader. `inputs` and `outputs` are the ends of the functions' names that give their addresses (a
+    number where there are several), with their bytes. `users` are the layers that each kernel makes, by its
+    name in C.
     """
 
     name: str
@@ -36,9 +38,20 @@ class Sources:
     arena_bytes: int
     constant_bytes: Mapping[str, int]
     streamed: bool
-    input_bytes: int
-    output_bytes: int
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
     users: Mapping[str, frozenset[str]]
+    stateful: bool = False
+
+    @property
+    def input_bytes(self) -> int:
+        """The bytes of all inputs."""
+        return sum(size for _, size in self.inputs)
+
+    @property
+    def output_bytes(self) -> int:
+        """The bytes of all outputs."""
+        return sum(size for _, size in self.outputs)
 
 
 def sources_of(
@@ -59,7 +72,9 @@ def sources_of(
     if plan.chip.memories:
         raise PlanFormatError("its C has one memory, and the plan several", where=plan.network.name)
     firmware = firmware_of(plan, model)
-    streamed = reader or firmware.input_address is None
+    streamed = reader or any(at is None for _, at in firmware.inputs)
+    if streamed and len(firmware.inputs) > 1:
+        raise ModelError("has several inputs: they must be held", where=model.name)
     name = _name(model.name)
     library = Library(name, shared, forms)
     units = []
@@ -86,9 +101,20 @@ def sources_of(
         firmware.arena_bytes,
         constants,
         streamed,
-        model.tensors[firmware.input].bytes,
-        model.tensors[firmware.output].bytes,
+        _ends(model, "input", firmware.inputs),
+        _ends(model, "output", firmware.outputs),
         {function: frozenset(layers) for function, layers in library.users.items()},
+        bool(model.states),
+    )
+
+
+def _ends(
+    model: Int8Model, what: str, tensors: Sequence[tuple[int, int | None]]
+) -> tuple[tuple[str, int], ...]:
+    """Return the name of each input (or output), numbered where there are several, with its bytes."""
+    return tuple(
+        (what if len(tensors) == 1 else f"{what}_{i}", model.tensors[t].bytes)
+        for i, (t, _) in enumerate(tensors)
     )
 
 
@@ -109,13 +135,16 @@ def _head(model: Int8Model) -> str:
 
 
 def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
-    read, made = (firmware.model.tensors[t] for t in (firmware.input, firmware.output))
-    big = name.upper()
+    model, big = firmware.model, name.upper()
+    inputs, outputs = _ends(model, "input", firmware.inputs), _ends(model, "output", firmware.outputs)
+    named = [*zip(inputs, firmware.inputs, strict=True), *zip(outputs, firmware.outputs, strict=True)]
     rows = [f"#ifndef {big}_H", f"#define {big}_H", "", "#include <stdint.h>", "", *_EXTERN_C, ""]
-    for what, tensor in (("INPUT", read), ("OUTPUT", made)):
+    for (end, _), (t, _) in named:
+        what, tensor = end.upper(), model.tensors[t]
         _, height, width, channels = tensor.shape
         rows += [
-            f"/* {c_comment(tensor.name)}: rows, columns, channels; real = scale * (byte - zero point). */",
+            f"/* {c_comment(tensor.name)}: rows, columns, channels; real = scale * (byte - zero point)."
+            f"{_was(model, t)} */",
             f"#define {big}_{what}_BYTES {tensor.bytes}",
             f"#define {big}_{what}_ROWS {height}",
             f"#define {big}_{what}_COLUMNS {width}",
@@ -140,29 +169,43 @@ def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
             f"int {name}_invoke({name}_reader read, void *context);",
         ]
     else:
+        rows += [f"/* Where an input's bytes go before each {name}_invoke, which writes over them. */"]
+        rows += [f"int8_t *{name}_{end}(void);" for end, _ in inputs]
+        rows += ["", "/* Runs the network. */", f"void {name}_invoke(void);"]
+    rows += ["", f"/* Where an output's bytes lie after {name}_invoke. */"]
+    rows += [f"const int8_t *{name}_{end}(void);" for end, _ in outputs]
+    if model.states:
         rows += [
-            f"/* Where the input's bytes go before each {name}_invoke, which writes over them. */",
-            f"int8_t *{name}_input(void);",
             "",
-            "/* Runs the network. */",
-            f"void {name}_invoke(void);",
+            f"/* What {name}_invoke keeps from one call to the next begins anew, as before the first. */",
+            f"void {name}_reset(void);",
         ]
     rows += [
-        "",
-        f"/* Where the output's bytes lie after {name}_invoke. */",
-        f"const int8_t *{name}_output(void);",
         "",
         f"#ifdef {big}_ARENA_GIVEN",
         f"/* Says where {big}_ARENA_BYTES bytes are, aligned to 4: before any other call. */",
         f"void {name}_use(void *memory);",
         "#endif",
         "",
-        _CONVERT.format(name=name, big=big),
-        *_END_EXTERN_C,
-        "",
-        "#endif",
     ]
+    for ends, what, text in ((inputs, "quantised", _QUANTISED), (outputs, "real", _REAL)):
+        for end, _ in ends:
+            function = f"{name}_{what}" if len(ends) == 1 else f"{name}_{end}_{what}"
+            rows += [text.format(function=function, end=end, big=big, what=end.upper())]
+    rows += [*_END_EXTERN_C, "", "#endif"]
     return head + "\n".join(rows) + "\n"
+
+
+def _was(model: Int8Model, tensor: int) -> str:
+    """Return a sentence on the type that the file gives an input or output, if it is another."""
+    original = model.originals.get(tensor)
+    if original is None:
+        return ""
+    if original.through:
+        through = c_comment(", ".join(original.through))
+        return f" In the file {original.element}, by {through}, left to the caller."
+    flip = ", the same byte with its highest bit turned over" if original.element == "UINT8" else ""
+    return f" In the file {original.element}{flip}."
 
 
 def _in_brackets(number: int) -> str:
@@ -195,20 +238,22 @@ static const int8_t *lines[{lines}];
 _EXTERN_C = ("#ifdef __cplusplus", 'extern "C" {', "#endif")
 _END_EXTERN_C = ("#ifdef __cplusplus", "}", "#endif")
 
-_CONVERT = """\
-/* A real number as a byte of the input, to the nearest. */
-static inline int8_t {name}_quantised(float real)
+_QUANTISED = """\
+/* A real number as a byte of the {end}, to the nearest. */
+static inline int8_t {function}(float real)
 {{
-    const float at = real / {big}_INPUT_SCALE + (float){big}_INPUT_ZERO_POINT;
+    const float at = real / {big}_{what}_SCALE + (float){big}_{what}_ZERO_POINT;
     if (!(at > -128.0f))
         return -128;
     return at >= 127.0f ? 127 : (int8_t)(at + (at < 0.0f ? -0.5f : 0.5f));
 }}
+"""
 
-/* The real number of a byte of the output. */
-static inline float {name}_real(int8_t byte)
+_REAL = """\
+/* The real number of a byte of the {end}. */
+static inline float {function}(int8_t byte)
 {{
-    return {big}_OUTPUT_SCALE * (float)(byte - {big}_OUTPUT_ZERO_POINT);
+    return {big}_{what}_SCALE * (float)(byte - {big}_{what}_ZERO_POINT);
 }}
 """
 
@@ -296,22 +341,45 @@ def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, 
             text.say("reader = read;")
             text.say("reader_context = context;")
             text.say("failed = 0;")
-            if firmware.input_address is not None:
-                _, rows, columns, _ = model.tensors[firmware.input].shape
-                where = plus("arena", str(firmware.input_address))
-                text.say(f"fetch(0, {rows}, 0, {columns}, {where});")
+            [(tensor, at)] = firmware.inputs
+            if at is not None:
+                _, rows, columns, _ = model.tensors[tensor].shape
+                text.say(f"fetch(0, {rows}, 0, {columns}, {plus('arena', str(at))});")
             for function, _ in units:
                 text.say(f"{function}();")
             text.say("return failed;")
     else:
-        with text.block(f"int8_t *{name}_input(void)"):
-            text.say(f"return {plus('arena', str(firmware.input_address))};")
+        for (end, _), (_, at) in zip(_ends(model, "input", firmware.inputs), firmware.inputs, strict=True):
+            with text.block(f"int8_t *{name}_{end}(void)"):
+                text.say(f"return {plus('arena', str(at))};")
         with text.block(f"void {name}_invoke(void)"):
+            if model.states:
+                with text.block("if (!begun)"):
+                    text.say(f"{name}_reset();")
             for function, _ in units:
                 text.say(f"{function}();")
-    with text.block(f"const int8_t *{name}_output(void)"):
-        text.say(f"return {plus('arena', str(firmware.output_address))};")
+    for (end, _), (_, place) in zip(_ends(model, "output", firmware.outputs), firmware.outputs, strict=True):
+        with text.block(f"const int8_t *{name}_{end}(void)"):
+            text.say(f"return {plus('arena', str(place))};")
+    if model.states:
+        parts.append("static int begun; /* whether what is kept between calls has its first bytes */\n\n")
+        with text.block(f"void {name}_reset(void)"):
+            for i, (state, place) in enumerate(zip(model.states, firmware.states, strict=True)):
+                constant, put = _first(state, i, plus("arena", str(place)))
+                parts.append(constant)
+                text.say(put)
+            text.say("begun = 1;")
     return "".join(parts) + f"\n{text}"
+
+
+def _first(state: State, number: int, where: str) -> tuple[str, str]:
+    """Return the constant of a state's first bytes, if it needs one, and what puts them there."""
+    first, size = state.initial[0], len(state.initial)
+    if state.initial == bytes([first]) * size:
+        return "", f"memset({where}, {first}, {size});"
+    values = ", ".join(str(byte - 256 if byte & 0x80 else byte) for byte in state.initial)
+    constant = f"static const int8_t first{number}[{size}] = {{{values}}};\n\n"
+    return constant, f"memcpy({where}, first{number}, {size});"
 
 
 def _kernels_header(head: str, library: Library) -> str:

@@ -113,28 +113,26 @@ class Unit:
 class Firmware:
     """A network ready to be written as C: `arena_bytes` hold everything that the units make and read.
 
-    `input` and `output` are tensors with their addresses; an input without one is fetched by a unit.
+    `inputs` and `outputs` are tensors with their addresses; an input without one is fetched by a unit.
+    `states` are the addresses of the model's states.
     """
 
     model: Int8Model
     units: tuple[Unit, ...]
     arena_bytes: int
-    input: int
-    input_address: int | None
-    output: int
-    output_address: int
+    inputs: tuple[tuple[int, int | None], ...]
+    outputs: tuple[tuple[int, int], ...]
+    states: tuple[int, ...] = ()
 
 
 def firmware_of(plan: Plan, model: Int8Model) -> Firmware:
     """Return the plan's units for this model.
 
     Raises `PlanFormatError` for a plan that is of another network or moves tensors to a memory that a
-    microcontroller does not have, `ModelError` for a network with several inputs or outputs.
+    microcontroller does not have, or that does not hold inputs from the start and outputs to the end.
     """
     network = plan.network
     _same(network, model)
-    if len(model.inputs) != 1 or len(set(model.outputs)) != 1:
-        raise ModelError("must have one input and one output", where=model.name)
     ids = {t.name: t.id for t in model.tensors}
     number = {layer.name: i for i, layer in enumerate(model.layers)}
     groups = {group.name: group for group in plan.groups}
@@ -143,11 +141,13 @@ def firmware_of(plan: Plan, model: Int8Model) -> Firmware:
     scratch: dict[str, int] = {}
     over: dict[int, int] = {}
     units: list[Unit] = []
-    loaded: int | None = None
+    loaded: dict[int, int] = {}
+    states = _states(plan, model, ids, address)
+    stored: set[int] = set()
     for step in plan.program:
         match step:
-            case Load(tensor, at) if ids[tensor] == model.inputs[0] and loaded is None and not units:
-                loaded = address[ids[tensor]] = at
+            case Load(tensor, at) if ids[tensor] in model.inputs and ids[tensor] not in loaded and not units:
+                loaded[ids[tensor]] = address[ids[tensor]] = at
             case Alloc(tensor, at, other, _, ()):
                 address[ids[tensor]] = at
                 if other is not None:
@@ -155,6 +155,8 @@ def firmware_of(plan: Plan, model: Int8Model) -> Firmware:
             case Scratch(operator, at):
                 scratch[operator] = at
             case Run(operator, streaming):
+                if stored:
+                    raise PlanFormatError("runs on after an output is handed over", item=operator)
                 at = scratch.get(operator, 0)
                 if operator in groups:
                     units.append(
@@ -164,16 +166,35 @@ def firmware_of(plan: Plan, model: Int8Model) -> Firmware:
                     if streaming:
                         raise PlanFormatError("only a group in rings fetches its input", item=operator)
                     units.append(_alone(network, model, number[operator], address, at, over))
-            case Free() | Store():
+            case Store(tensor):
+                stored.add(ids[tensor])
+            case Free():
                 pass
             case _:
                 raise PlanFormatError(
                     "moves tensors to and from a memory outside: no plan for a microcontroller",
                     where=model.name,
                 )
-    output = model.outputs[0]
-    extent = plan.result.extent_bytes
-    return Firmware(model, tuple(units), extent, model.inputs[0], loaded, output, address[output])
+    if len(model.inputs) > 1 and len(loaded) < len(model.inputs):
+        raise PlanFormatError("does not hold all inputs from the start", where=model.name)
+    return Firmware(
+        model,
+        tuple(units),
+        plan.result.extent_bytes,
+        tuple((t, loaded.get(t)) for t in model.inputs),
+        tuple((t, address[t]) for t in dict.fromkeys(model.outputs)),
+        states,
+    )
+
+
+def _states(plan: Plan, model: Int8Model, ids: Mapping[str, int], address: dict[int, int]) -> tuple[int, ...]:
+    """Return the addresses of the model's states, and note where the old bytes of each lie."""
+    kept = {(ids[state.input], ids[state.output]): state.address for state in plan.state}
+    pairs = [(state.old, state.new) for state in model.states]
+    if set(kept) != set(pairs):
+        raise PlanFormatError("keeps other bytes between inferences than the network", where=model.name)
+    address.update({old: kept[old, new] for old, new in pairs})
+    return tuple(kept[pair] for pair in pairs)
 
 
 def _same(network: Network, model: Int8Model) -> None:
@@ -243,7 +264,7 @@ def _group(
     streamed = [network.tensor_id[name] for name, _ in streaming]
     run = rings_of(maps, group, streamed, alignment=1)
     fetched = [tensor_of[t] for t in streamed]
-    if fetched and fetched != [model.inputs[0]]:
+    if fetched and fetched != list(model.inputs):
         raise PlanFormatError("fetches what is not the network's input", where=model.name, item=group.name)
     output = model.layer[group.operators[-1]].output
     target = over.get(output)

@@ -48,6 +48,20 @@ def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str,
         "constants": f"{sum(sources.constant_bytes.values()):,}",
         "input": sources.input_bytes,
         "output": sources.output_bytes,
+        "read": " && ".join(
+            f"fread({sources.name}_{end}(), 1, {size}, stdin) == {size}" for end, size in sources.inputs
+        ),
+        "wrote": " || ".join(
+            f"fwrite({sources.name}_{end}(), 1, {size}, stdout) != {size}" for end, size in sources.outputs
+        ),
+        "inputs": "\n".join(
+            f"int8_t *{end} = {sources.name}_{end}();   /* {size} bytes; put them there */"
+            for end, size in sources.inputs
+        ),
+        "outputs": "\n".join(
+            f"const int8_t *{end} = {sources.name}_{end}();   /* {size} bytes */"
+            for end, size in sources.outputs
+        ),
     }
     return {
         **sources.files,
@@ -140,9 +154,9 @@ _MAIN_HEAD = """\
 _HELD = """\
 int main(void)
 {{
-    while (fread({name}_input(), 1, {big}_INPUT_BYTES, stdin) == {big}_INPUT_BYTES) {{
+    while ({read}) {{
         {name}_invoke();
-        if (fwrite({name}_output(), 1, {big}_OUTPUT_BYTES, stdout) != {big}_OUTPUT_BYTES)
+        if ({wrote})
             return 1;
     }}
     return 0;
@@ -167,7 +181,7 @@ int main(void)
     while (fread(image, 1, {big}_INPUT_BYTES, stdin) == {big}_INPUT_BYTES) {{
         if ({name}_invoke(from_image, 0))
             return 1;
-        if (fwrite({name}_output(), 1, {big}_OUTPUT_BYTES, stdout) != {big}_OUTPUT_BYTES)
+        if ({wrote})
             return 1;
     }}
     return 0;
@@ -213,9 +227,9 @@ Networks that run one behind the other may be given the same memory: as much as 
 
 _README_HELD = """\
 ```c
-int8_t *input = {name}_input();          /* {input} bytes; put the image there */
-{name}_invoke();                          /* writes over the input */
-const int8_t *output = {name}_output();   /* {output} bytes */
+{inputs}
+{name}_invoke();   /* writes over its inputs */
+{outputs}
 ```
 """
 
@@ -225,7 +239,7 @@ The input is never in RAM as a whole: `{name}_invoke` asks a function of yours f
 ```c
 int read_rows(void *context, int32_t row, int32_t rows, int32_t column, int32_t columns, int8_t *bytes);
 if ({name}_invoke(read_rows, 0) == 0) {{
-    const int8_t *output = {name}_output();   /* {output} bytes */
+    {outputs}
 }}
 ```
 """

@@ -9,10 +9,20 @@ from typing import Any
 from onchip.base.errors import ModelError
 from onchip.microcontroller.compare.segments import METHODS, best_order
 from onchip.microcontroller.compare.tflm_arena import Arena, tflm_arena
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.rows.of_model import row_model
+from onchip.microcontroller.rows.planning import plan as plan_rows
 from onchip.network import Network
+from onchip.planners.limits import NO_LIMITS
 from onchip.plans import Plan
 
 __all__ = ["Beside", "Method", "beside"]
+
+ALIGNMENT = 4
+"""The alignment of rows: kernels read words."""
+
+SECONDS = 60.0
+"""The time for the order of rows and their addresses, where a network is so large that it matters."""
 
 SAYS = {
     "whole": "whole tensors in the file's order, the largest first at the lowest gap",
@@ -22,6 +32,7 @@ SAYS = {
     "overlap": "layer by layer, each output over its input (vMCU's single layers)",
     "window": "inverted bottlenecks fused over a window, the expansion made anew (vMCU)",
     "onchip": "rings of rows, nothing made twice (--objective once)",
+    "rows": "each row has an address, nothing made twice (no C yet; kernels' workspaces not counted)",
 }
 
 
@@ -45,25 +56,46 @@ class Method:
 Beside = tuple[Method, ...]
 
 
-def beside(content: bytes, network: Network, plan: Plan, progress: Callable[[str], None]) -> Beside:
+def beside(
+    content: bytes,
+    model: Int8Model,
+    network: Network,
+    plan: Plan,
+    progress: Callable[[str], None],
+    *,
+    held: bool = True,
+) -> Beside:
     """Return every method on the network in this `.tflite` file; the last is the requested `plan`.
 
-    All see the same layers and workspaces, except TensorFlow Lite Micro, which reports its arena itself.
+    All see the same layers and workspaces, except TensorFlow Lite Micro, which reports its arena itself, and
+    rows, whose kernels are not written: it counts no workspace. `held`: its input lies in memory.
     """
     progress("asking TensorFlow Lite Micro")
     own = max(sum(op.work for op in network.operators), 1)
     found = [*_arena(tflm_arena(content))]
+    several = len(network.outputs) > 1 or sum(t.kind == "input" for t in network.tensors) > 1
     for name, method in METHODS.items():
         progress(f"method {name}")
+        if several:  # none of them holds all inputs from the start, outputs to the end, and states throughout
+            found.append(Method(name, None, None, "is for one input, one output and no state"))
+            continue
         try:
             made = best_order(network) if name == "order" else method(network)
         except ModelError as problem:
             found.append(Method(name, None, None, str(problem)))
         else:
             found.append(Method(name, made.ram_bytes, made.macs / own, SAYS[name]))
+    progress("method rows")
+    found.append(Method("rows", _by_rows(model, held=held), 1.0, SAYS["rows"]))
     macs = plan.result.macs
     work = 1.0 if macs is None else macs / own
     return (*found, Method("this plan", plan.result.extent_bytes, work, "as printed above"))
+
+
+def _by_rows(model: Int8Model, *, held: bool) -> int:
+    rows = row_model(model)
+    graph = rows.graph.held() if held else rows.graph.by_rows()
+    return plan_rows(graph, rows.outputs, alignment=ALIGNMENT, limits=NO_LIMITS.patient(SECONDS)).placed.bytes
 
 
 def _arena(found: Arena | str) -> tuple[Method, ...]:

@@ -18,7 +18,7 @@ from onchip.base.errors import (
 from onchip.base.files import temporary_folder
 from onchip.microcontroller.emulator.toolchain import find_toolchain
 from onchip.microcontroller.emulator.verify import link, verify
-from onchip.microcontroller.network import network_of
+from onchip.microcontroller.network import network_of, states_of
 from onchip.microcontroller.project import sources_of
 from onchip.microcontroller.result.microcontroller import Kernels, Microcontroller
 from onchip.microcontroller.result.microcontroller_kernels import shareable, sharing_what_is_needed
@@ -83,7 +83,7 @@ class Maker:
         if self.known is not None and ram_bytes < self.known.needs:
             raise self.known
         self.say("planning")
-        found = planned_for(network_of(self.model, shared), ram_bytes, self.options)
+        found = planned_for(network_of(self.model, shared), ram_bytes, self.options, states_of(self.model))
         return self.build(found.plan, shared, found.whole)
 
     def build(
@@ -102,11 +102,16 @@ class Maker:
         """Return the result with other methods' needs for the network of this file."""
         from onchip.microcontroller.result.microcontroller_beside import beside
 
-        return replace(made, beside=beside(content, network_of(self.model), made.plan, self.say))
+        held = self.options.input == "held"
+        network = network_of(self.model)
+        methods = beside(content, self.model, network, made.plan, self.say, held=held)
+        return replace(made, beside=methods)
 
     def sources(self, shared: Collection[str]) -> Sources:
         """Return the C alone."""
-        found = planned_for(network_of(self.model, shared), self.board.ram_bytes, self.options)
+        found = planned_for(
+            network_of(self.model, shared), self.board.ram_bytes, self.options, states_of(self.model)
+        )
         return self._written(found.plan, shared)
 
     def _written(self, plan: Plan | PlanProgram, shared: Collection[str]) -> Sources:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from onchip.base.errors import ModelError, NeedsTraffic
+from onchip.base.errors import ModelError
+from onchip.microcontroller.result.microcontroller_whole import States, whole_tensors
 from onchip.microcontroller.segments import SegmentOptions
 from onchip.microcontroller.segments import plan as plan_segments
 from onchip.network import Network
 from onchip.plans import Plan
 
 __all__ = ["MicrocontrollerPlan", "planned_for"]
-
-ALIGNMENT = 4
-"""The alignment of whole tensors: workspaces are read by words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,32 +22,29 @@ class MicrocontrollerPlan:
     whole: str | None
 
 
-def planned_for(network: Network, ram_bytes: int, options: SegmentOptions) -> MicrocontrollerPlan:
+def planned_for(
+    network: Network, ram_bytes: int, options: SegmentOptions, states: States = ()
+) -> MicrocontrollerPlan:
     """Return the plan within so many bytes: by segments, else whole tensors in the order of least peak.
 
-    A network is placed tensor by tensor, element-wise layers in place, if a layer that no window describes (a
-    resizing, a concatenation along rows, a map read in another shape) runs while other tensors are kept.
+    `states` are the tensors, before and after, of what the network keeps between two inferences. A network is
+    placed tensor by tensor, element-wise layers in place, if it has several inputs or outputs or a state, or
+    if a layer that no window describes (a resizing, a map read in another shape) runs while others are kept.
     Raises `Infeasible` or `NeedsTraffic`, and `ModelError` where neither planner applies.
     """
-    if len(network.outputs) != 1:
-        raise ModelError("must have one output", where=network.source or network.name)
+    if len(network.outputs) != 1 or sum(t.kind == "input" for t in network.tensors) != 1:
+        if options.input != "held":
+            raise ModelError(
+                f"has several inputs or outputs, or a state: its input must be held, not {options.input}",
+                where=network.source or network.name,
+            )
+        return MicrocontrollerPlan(
+            whole_tensors(network, ram_bytes, options, states), "it has several inputs or outputs, or a state"
+        )
     try:
         return MicrocontrollerPlan(plan_segments(network, ram_bytes, options), None)
     except ModelError as problem:
-        if options.input != "held" or sum(t.kind == "input" for t in network.tensors) != 1:
+        if options.input != "held":
             raise
         reason = f"{problem.item} {problem.reason}" if problem.item else problem.reason
-    return MicrocontrollerPlan(_whole_tensors(network, ram_bytes, options), reason)
-
-
-def _whole_tensors(network: Network, ram_bytes: int, options: SegmentOptions) -> Plan:
-    from onchip.machines.chip import load_chip
-    from onchip.planners import placement
-
-    chip = replace(load_chip("generic"), name="mcu", alignment_bytes=ALIGNMENT)
-    how = placement.PlacementOptions(objective="peak", in_place=True, time_limit=options.time_limit)
-    found = placement.plan(network, chip, None, how)
-    if found.result.extent_bytes > ram_bytes:
-        result = found.result
-        raise NeedsTraffic(needs=result.extent_bytes, at_least=result.lower_bound_bytes, has=ram_bytes)
-    return found
+    return MicrocontrollerPlan(whole_tensors(network, ram_bytes, options), reason)

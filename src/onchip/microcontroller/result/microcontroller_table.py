@@ -115,7 +115,7 @@ def advice(made: Microcontroller) -> list[str]:
         lines.append(
             f"Not linked, so that stack, statics and code are not in these figures: {made.unlinked}."
         )
-    if held and not made.sources.streamed:
+    if held and not made.sources.streamed and made.whole is None:
         lines.append(
             f"It holds the input ({made.sources.input_bytes:,} bytes): --input once takes it row by row."
         )
@@ -123,6 +123,13 @@ def advice(made: Microcontroller) -> list[str]:
         lines.append(
             f"It holds the input ({made.sources.input_bytes:,} bytes): less than its pieces would take."
         )
+    left = dict.fromkeys(label for o in made.model.originals.values() for label in o.through)
+    if left:
+        lines.append(f"At its edge and left to the caller, not in bytes: {', '.join(left)}.")
+    if made.model.states:
+        kept = sum(len(state.initial) for state in made.model.states)
+        name = made.sources.name
+        lines.append(f"It keeps {kept:,} bytes from one inference to the next; {name}_reset() begins anew.")
     for memory, needs, there in made.short:
         if memory == "RAM":
             lines.append(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from onchip.base.errors import ModelError
 from onchip.microcontroller.segments.group import Figures, StageChoice, figures
 from onchip.microcontroller.segments.layers import Layers
 from onchip.microcontroller.segments.place import Traversal
@@ -56,9 +57,11 @@ class Chain:
 
     @cached_property
     def input(self) -> int:
-        """The id of the only graph input."""
-        (found,) = (t.id for t in self.net.network.tensors if t.kind == "input")
-        return found
+        """The id of the only graph input. Raises `ModelError` for a network that has several."""
+        found = [t.id for t in self.net.network.tensors if t.kind == "input"]
+        if len(found) != 1:
+            raise ModelError("must have one input", where=self.net.network.name)
+        return found[0]
 
     @cached_property
     def readers(self) -> dict[int, tuple[int, ...]]:

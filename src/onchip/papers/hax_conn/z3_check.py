@@ -219,7 +219,8 @@ class _Formulation:
         return self.chains[group[0]].steps[group[1]]
 
     def _number(self, value: float) -> Any:
-        return self.z3.Q(*value.as_integer_ratio(), self.own)
+        # the decimal that was written down: a double's own ratio has 2^52 below it, which is slow
+        return self.z3.Q(*Fraction(repr(value)).as_integer_ratio(), self.own)
 
     def _value(self, found: Any, variable: Any) -> Fraction:
         value = found.eval(variable, True)

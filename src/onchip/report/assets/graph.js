@@ -3,8 +3,8 @@ const sheet = document.getElementById("graph"), brush = sheet.getContext("2d");
 const G = plan.graph;
 const operators = G.operators.map(([unit, x, y, name, type, label, kind, reads, writes, weights, times], id) =>
   ({ id, unit, x, y, w: G.operator[0], h: G.operator[1], name, type, label, kind, reads, writes, weights, times }));
-const bufferIn = ([what, tensor, weights, rows, columns, channels, images, bytes, streamed, whole, shared]) =>
-  ({ what, tensor, name: tensor < 0 ? weights : tensors[tensor].name, rows, columns, channels, images, bytes, streamed, whole, own: bytes - shared, shared });
+const bufferIn = ([what, tensor, weights, rows, columns, channels, images, bytes, whole, shared]) =>
+  ({ what, tensor, name: tensor < 0 ? weights : tensors[tensor].name, rows, columns, channels, images, bytes, whole, own: bytes - shared, shared });
 const units = G.units.map(([name, group, x, y, w, h, tile, subgroups, scratch, into, out, halo, weights, step, buffers], id) =>
   ({ id, name, group, x, y, w, h, tile, subgroups, scratch, into, out, halo, weights, step, buffers: buffers.map(bufferIn), members: [], total: into + out + halo + weights }));
 for (const op of operators) units[op.unit].members.push(op);
@@ -15,7 +15,6 @@ const outer = G.outer.map(([tensor, maker, reader, read, written, path], id) => 
 const inner = G.inner.map(([tensor, unit, path]) => ({ tensor, unit, path }));
 for (const unit of units) {
   unit.inner = inner.filter((link) => link.unit === unit.id);
-  unit.streams = new Set(unit.buffers.filter((b) => b.streamed).map((b) => b.tensor));
   unit.whole = new Set(unit.buffers.filter((b) => b.whole && b.tensor >= 0).map((b) => b.tensor));
   unit.idle = unit.buffers.reduce((sum, b) => sum + (G.what[b.what] === "reserved, not used" ? b.own : 0), 0);
   unit.filled = Math.max(unit.scratch, unit.buffers.reduce((sum, b) => sum + b.own, 0));
@@ -209,10 +208,8 @@ function paintOperators(g, unit, k, dx, dy) {
     const hot = view.hot && view.hot.tensor === link.tensor;
     g.strokeStyle = hot ? ink.focus : ink.inner;
     g.lineWidth = (hot ? 2 : 1) / Math.max(0.6, Math.min(k, 1));
-    if (unit.streams.has(link.tensor) && k > 0.3) g.setLineDash([3.5, 2.5]);
     if (unit.whole.has(link.tensor) && k > 0.3) traceHollow(g, link.path, hot ? 4 : 3);
     else tracePath(g, link.path);
-    g.setLineDash([]);
   }
   for (const op of unit.members) {
     roundBox(g, op.x, op.y, op.w, op.h, 4);

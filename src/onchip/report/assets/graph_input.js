@@ -58,7 +58,7 @@ function pickGraph(sx, sy) {
 
 const unitName = (i, instead) => (i < 0 ? instead : units[i].group ? units[i].name : "operator " + units[i].members[0].name);
 const bufferOf = (unit, tensor) => unit.buffers.find((b) => b.tensor === tensor);
-const held = (b) => (b.whole ? "whole, in a range of its own" : b.streamed ? b.channels + " of its channels at a time, shared rows made anew (streamed)" : "all channels, shared rows kept (held)");
+const held = (b) => (b.whole ? "whole, in a range of its own" : "all channels, shared rows kept (held)");
 
 const percent = (bytes) => ((100 * bytes) / Math.max(1, plan.budget)).toFixed(1) + " %";
 
@@ -113,7 +113,7 @@ function chooseUnit(unit, zoomed) {
 // -- the panel: the group, opened, and what lies in the buffer -----------------------------------------------------
 
 const BUFFER_CLASS = ["b-in", "b-inner", "b-out", "b-resident", "b-tile", "b-tile", "b-kept", "b-reserved"];
-const bufferHow = (b) => (b.what === 3 ? "fetched once" : b.what === 4 ? "the largest of those fetched again" : b.what > 4 ? "" : b.streamed ? "streamed" : !b.whole ? "held"
+const bufferHow = (b) => (b.what === 3 ? "fetched once" : b.what === 4 ? "the largest of those fetched again" : b.what > 4 ? "" : !b.whole ? "held"
   : "whole" + (b.shared ? ", " + short(b.shared) + " under the output" : ""));
 
 function fillPanel(unit) {
@@ -168,7 +168,6 @@ function paintScratch(unit, parent) {
   for (const b of unit.buffers.filter((b) => b.own)) {
     const rect = drawn("rect", svg, { x: at, y: 4, width: Math.max(0.6, b.own * scale - 0.8), height: 32, class: BUFFER_CLASS[b.what] });
     drawn("title", rect, {}).textContent = (b.name || G.what[b.what]) + ": " + exact(b.bytes);
-    if (b.streamed) for (let x = at + 4; x < at + b.own * scale - 2; x += 7) drawn("path", svg, { d: "M" + x + " 36L" + Math.min(x + 6, at + b.own * scale - 1) + " 4", class: "b-stripe" });
     at += b.own * scale;
   }
   const key = element("div", null, parent, "legend");
@@ -178,7 +177,6 @@ function paintScratch(unit, parent) {
     row.append(G.what[what] + " " + short(unit.buffers.reduce((sum, b) => sum + (b.what === what ? b.own : 0), 0)));
   }
   if (unit.filled > unit.scratch) element("span", "underlined: the scratch", key);
-  if (unit.streams.size) element("span", "striped: streamed by channels", key);
 }
 
 // A tensor's whole map as an outline, the rows that are in the buffer filled, the channels as depth.
@@ -372,7 +370,6 @@ function graphLegend() {
   };
   if (units.some((u) => u.whole.size)) add("on chip, whole", hollow);
   add("in the scratch, held", stroke(ink.inner, 1.5, []));
-  if (units.some((u) => u.streams.size)) add("in the scratch, streamed by channels", stroke(ink.inner, 1.5, [3.5, 2.5]));
   add("read", plain(ink.reload));
   if (units.some((u) => u.halo)) add("halo", plain(ink.spill));
   add("written", plain(ink.compulsory));

@@ -84,7 +84,7 @@ def _whole(plan: Plan, unit: Unit, t: int, there: Mapping[int, Residency]) -> Bu
                 low = max(mine.address, other.address)
                 shared += max(0, min(mine.address + mine.size, other.address + other.size) - low)
     images, channels, rows, columns = map_of(net, t) or (0, 0, 0, 0)
-    part = Part(net.tensors[t].name, size, t, images, channels, rows, columns, False)
+    part = Part(net.tensors[t].name, size, t, images, channels, rows, columns)
     return Buffer(0 if t in unit.inputs else 2, part, True, shared)
 
 

@@ -167,7 +167,7 @@ class _Picture:
     def _buffer(self, b: Buffer) -> list[Any]:
         p = b.part
         tensor = -1 if p.tensor is None else p.tensor
-        figures = (p.rows, p.columns, p.channels, p.images, p.bytes, int(p.streamed))
+        figures = (p.rows, p.columns, p.channels, p.images, p.bytes)
         beside = (int(b.whole), b.shared)
         return [b.what, tensor, "" if p.tensor is not None else visible(p.name), *figures, *beside]
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from onchip.check import Layout, Place, layout_of
+from onchip.check.as_nests import plan_as_nests
 from onchip.network import Network
 from onchip.plans import Group, Leaf, Loop, Nest, Plan
 from onchip.report.graph.units import Unit, label_of, units
 from onchip.report.nest.axis_names import AxisNames
-from onchip.report.steps import Timeline
+from onchip.report.steps import Timeline, timeline
 
 __all__ = ["Role", "ShownBuffer", "ShownLeaf", "ShownLoop", "ShownNest", "ShownWhole", "shown_nests"]
 
@@ -152,7 +153,13 @@ def _walk(body: Sequence[ShownLoop | ShownLeaf], deep: int) -> Iterator[tuple[Sh
 
 
 def shown_nests(plan: Plan, line: Timeline) -> Mapping[str, ShownNest]:
-    """Return the nests of a plan by the name of their group."""
+    """Return the nests of a plan by the name of their group.
+
+    Groups in bands, blocks and boxes are shown as the nests that they are run as.
+    """
+    told = plan_as_nests(plan)
+    if told is not None and told.fits != "refused":
+        plan, line = told.plan, timeline(told.plan)
     return {
         unit.name: _Shown(plan, unit.group, unit, dict(line.steps[unit.step].streamed)).nest()
         for unit in units(plan, line)

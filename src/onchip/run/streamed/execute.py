@@ -10,12 +10,12 @@ import numpy as np
 from onchip.base.errors import InputError
 from onchip.network import Operator
 from onchip.run.state import State
+from onchip.run.streamed.chain import Chain, chain_of
+from onchip.run.streamed.kernels import Kernels
+from onchip.run.streamed.maps import Map, map_of
 from onchip.run.streamed.part import Part
 from onchip.run.streamed.pieces import run_pieces
 from onchip.run.streamed.strips import run_strips
-from onchip.run.tiled.chain import Chain, chain_of
-from onchip.run.tiled.kernels import Kernels
-from onchip.run.tiled.maps import Map, map_of
 
 __all__ = ["run_in_parts"]
 

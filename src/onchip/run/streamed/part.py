@@ -14,9 +14,9 @@ from onchip.network import Operator
 from onchip.run.arena import POISON
 from onchip.run.layout import Layout
 from onchip.run.state import State
-from onchip.run.tiled.chain import Chain
-from onchip.run.tiled.kernels import Kernels
-from onchip.run.tiled.maps import Map, Region
+from onchip.run.streamed.chain import Chain
+from onchip.run.streamed.kernels import Kernels
+from onchip.run.streamed.maps import Map, Region
 
 __all__ = ["Part", "patch_bytes", "slab"]
 

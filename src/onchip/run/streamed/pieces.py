@@ -11,8 +11,8 @@ import numpy as np
 
 from onchip.network import Patches
 from onchip.run.layout import Layout
+from onchip.run.streamed.maps import Region
 from onchip.run.streamed.part import Part, patch_bytes, slab
-from onchip.run.tiled.maps import Region
 
 __all__ = ["run_pieces"]
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from onchip.plans import PinnedWeights
 from onchip.run.arena import POISON
+from onchip.run.streamed.chain import Chain
+from onchip.run.streamed.maps import Region
+from onchip.run.streamed.parameters import Fetched, Parameters
 from onchip.run.streamed.part import Part, patch_bytes, slab
-from onchip.run.tiled.chain import Chain
-from onchip.run.tiled.maps import Region
-from onchip.run.tiled.parameters import Fetched, Parameters
 
 __all__ = ["run_strips"]
 

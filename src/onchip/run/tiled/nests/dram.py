@@ -10,10 +10,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.network.axes import Buffer, GroupAxes
+from onchip.run.poison import poison_of
 from onchip.run.state import State
 from onchip.run.tiled.nests.forms import Span
 from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Life
-from onchip.run.tiled.poison import poison_of
 
 __all__ = ["Dram"]
 

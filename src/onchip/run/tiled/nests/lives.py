@@ -9,9 +9,9 @@ import numpy as np
 
 from onchip.base.errors import Mismatch
 from onchip.run.arena import Claim
+from onchip.run.poison import poison_of
 from onchip.run.state import State
 from onchip.run.tiled.nests.forms import Span
-from onchip.run.tiled.poison import poison_of
 
 __all__ = ["FINAL", "NOTHING", "PARTIAL", "Accumulators", "Life", "in_slots"]
 

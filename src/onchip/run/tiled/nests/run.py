@@ -14,8 +14,9 @@ from onchip.network.axes import Buffer, Cut, axes_of
 from onchip.plans import Group
 from onchip.plans.nest import Nest
 from onchip.run.arena import POISON, Claim
+from onchip.run.poison import poison_of
 from onchip.run.state import State
-from onchip.run.tiled.group import Executed
+from onchip.run.tiled.executed import Executed, IllegalTiling
 from onchip.run.tiled.nests.abreast import Abreast
 from onchip.run.tiled.nests.dram import Dram
 from onchip.run.tiled.nests.exact import InParts, Waiting
@@ -29,8 +30,6 @@ from onchip.run.tiled.nests.sources import in_sides, in_view, sources_of
 from onchip.run.tiled.nests.tree import Tree
 from onchip.run.tiled.nests.whole_nodes import WholeKernel
 from onchip.run.tiled.nests.whole_operands import finish_whole, lies_under, whole_lives
-from onchip.run.tiled.passes import IllegalTiling
-from onchip.run.tiled.poison import poison_of
 
 if TYPE_CHECKING:
     from onchip.run.onnx_engine import OnnxEngine
@@ -290,7 +289,8 @@ class NestRun:
             first = all(span[0] == 0 for span, _ in sums)
             value = kernel.part(read, spans, first=first)
             if not first:
-                value = life.sum(box, cut.name) + value
+                with np.errstate(over="ignore", invalid="ignore"):  # of what was never made
+                    value = life.sum(box, cut.name) + value
             if any(span[1] != size for span, size in sums):
                 life.put(box, value, PARTIAL, cut.name)
                 return

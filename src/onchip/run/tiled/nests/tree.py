@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from onchip.network.axes import ALL, GroupAxes, Use
 from onchip.plans.nest import Leaf, Loop, Nest
+from onchip.run.tiled.executed import IllegalTiling
 from onchip.run.tiled.nests.forms import Span
 from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns, UseKey
 from onchip.run.tiled.nests.windows import Held, windows_of
-from onchip.run.tiled.passes import IllegalTiling
 
 __all__ = ["Tree"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator
 from onchip.network.axes import Buffer, Cut
+from onchip.run.poison import poison_of
 from onchip.run.sessions import following
 from onchip.run.tiled.nests.forms import Span, box_of
 from onchip.run.tiled.nests.kernels import Read, Source, element_of, run_session
 from onchip.run.tiled.nests.node_rules import SUMS
-from onchip.run.tiled.poison import poison_of
 
 if TYPE_CHECKING:
     from onchip.run.onnx_engine import OnnxEngine

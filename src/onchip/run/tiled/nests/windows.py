@@ -12,8 +12,8 @@ from math import gcd, lcm
 
 from onchip.network.axes import ALL, GroupAxes, Use
 from onchip.network.operators import Side
+from onchip.run.tiled.executed import IllegalTiling
 from onchip.run.tiled.nests.forms import Span, needed
-from onchip.run.tiled.passes import IllegalTiling
 
 __all__ = ["Held", "Windows", "follows", "windows_of"]
 

@@ -1,0 +1,321 @@
+"""Files of public repositories: whether `onchip mcu` takes them, in what RAM, and whether bytes are right.
+
+    .venv/bin/python benchmarks/mcu_files.py LIST.json FOLDER [--inputs 1000] [--seconds 30] [--only TEXT]
+        [--into docs/mcu-files.md] [--jobs 1]
+
+LIST names for each file its repository, commit, path and SHA-256 (benchmarks/mcu_files.json is that of the
+docs); FOLDER/OWNER+NAME/PATH is the file. Each is planned, written as C, built for this machine, and run on
+random inputs, one process for all of them, so that states go from one to the next; every output byte is
+compared with TensorFlow Lite Micro's, or with LiteRT's reference kernels where that does not run it. `--write
+FOLDER` makes the list of all that lies there and has bytes between its operators.
+Prints the tables in Markdown, or puts them into a page. The exit code says whether every byte was right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from page_marks import write
+
+from onchip.base.errors import OnchipError
+from onchip.machines.board import Board
+from onchip.microcontroller.emulator.verify import inputs_of
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.int8.read import model_of
+from onchip.microcontroller.int8.reference import Session
+from onchip.microcontroller.network import network_of, states_of
+from onchip.microcontroller.project import sources_of
+from onchip.microcontroller.project.write import project_files, write_project
+from onchip.microcontroller.result.microcontroller_plan import planned_for
+from onchip.microcontroller.segments import SegmentOptions
+from onchip.readers.tflite_graph import TfliteGraph, parse
+from onchip.readers.tflite_rewrite import rewritten
+
+ROOM = 1 << 26
+ARENA = 1 << 26
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A file, and what became of it."""
+
+    repository: str
+    commit: str
+    path: str
+    reason: str = ""
+    ram: int = 0
+    held: int = 0
+    inputs: int = 0
+    bytes: int = 0
+    different: int = 0
+    judge: str = ""
+    left: str = ""
+
+
+def outputs_by_c(model: Int8Model, inputs: list[Array], folder: Path) -> tuple[int, int, bytes]:
+    """(RAM of the plan, of them states, what the C makes of the inputs)."""
+    found = planned_for(network_of(model), ROOM, SegmentOptions(), states_of(model))
+    sources = sources_of(found.plan, model)
+    board = Board("bench", "cortex-m4", ROOM, ROOM)
+    write_project(project_files(sources, model, board), folder / "net")
+    subprocess.run(["make", "-s", "CC=gcc", "OPTIMISE=-O2", "example"], cwd=folder / "net", check=True)
+    given = b"".join(x.tobytes() for x in inputs)
+    made = subprocess.run(
+        ["./example"], cwd=folder / "net", input=given, capture_output=True, check=True
+    ).stdout
+    held = sum(len(state.initial) for state in model.states)
+    return found.plan.result.extent_bytes, held, made
+
+
+class Judge:
+    """An interpreter of the file between the model's inputs and outputs, one inference after the other."""
+
+    def __init__(self, content: bytes, model: Int8Model) -> None:
+        self.model = model
+        graph = parse(content, where=model.name, states=True)
+        if any(original.through for original in model.originals.values()):
+            content = between(graph, model)
+        self.content = content
+        self.name, self.invoke = self.started()
+
+    def started(self) -> tuple[str, Any]:
+        try:
+            return "TFLM", self.by_tflm()
+        except Exception as problem:  # whatever an interpreter raises for an operator that it has not
+            print(f"{self.model.name}: no TFLM: {problem}", file=sys.stderr)
+            return "LiteRT", self.by_litert()
+
+    def by_tflm(self) -> Any:
+        from tflite_micro.python.tflite_micro import runtime
+
+        interpreter = runtime.Interpreter.from_bytes(self.content, arena_size=ARENA)
+        wanted = [interpreter.get_input_details(i) for i in range(len(self.model.inputs))]
+
+        def invoke(given: list[Array]) -> list[Array]:
+            for i, (x, detail) in enumerate(zip(given, wanted, strict=True)):
+                interpreter.set_input(self.as_given(self.model.inputs[i], x, detail), i)
+            interpreter.invoke()
+            return [interpreter.get_output(i) for i in range(len(self.model.outputs))]
+
+        return invoke
+
+    def by_litert(self) -> Any:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        interpreter = Interpreter(
+            model_content=self.content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
+        )
+        interpreter.allocate_tensors()
+        wanted, made = interpreter.get_input_details(), interpreter.get_output_details()
+
+        def invoke(given: list[Array]) -> list[Array]:
+            for t, x, detail in zip(self.model.inputs, given, wanted, strict=True):
+                interpreter.set_tensor(detail["index"], self.as_given(t, x, detail))
+            interpreter.invoke()
+            return [interpreter.get_tensor(detail["index"]) for detail in made]
+
+        return invoke
+
+    def as_given(self, t: int, x: Array, detail: dict[str, Any]) -> Array:
+        """An input's bytes in the type of the file."""
+        tensor, shaped = self.model.tensors[t], x.reshape(detail["shape"])
+        match np.dtype(detail["dtype"]).name:
+            case "int8":
+                return shaped
+            case "uint8":
+                return shaped.view(np.uint8) ^ 0x80
+            case "float32":
+                return (shaped.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale)
+        scale, zero = detail.get("quantization", (0, 0))
+        if not scale:
+            scale, zero = detail["quantization_parameters"]["scales"][0], 0
+        real = (shaped.astype(np.float64) - tensor.zero_point) * tensor.scale
+        found: Array = np.round(real / scale + zero).astype(detail["dtype"])
+        return found
+
+    def expected(self, t: int, ours: Array, theirs: Array) -> int:
+        """How many elements of an output are not what the interpreter gives."""
+        tensor = self.model.tensors[t]
+        if theirs.dtype == np.uint8:
+            theirs = (theirs ^ 0x80).view(np.int8)
+        if theirs.dtype == np.int8:
+            return int(np.count_nonzero(ours.reshape(-1) != theirs.reshape(-1)))
+        if theirs.dtype == np.float32:
+            real = (ours.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale)
+            return int(np.count_nonzero(real.reshape(-1) != theirs.reshape(-1)))
+        raise SystemExit(f"{self.model.name}: an output of {theirs.dtype}")
+
+
+def between(graph: TfliteGraph, model: Int8Model) -> bytes:
+    """The file from the tensors that the model takes to those that it gives, where floats lie beyond."""
+    index = {row.name: row.index for row in graph.tensors}
+    makers = {t: node for node in graph.nodes for t in node.outputs}
+    inputs = [index[model.tensors[t].name] for t in model.inputs]
+    outputs = [index[model.tensors[t].name] for t in model.outputs]
+    needed: set[int] = set()
+    todo = list(outputs)
+    while todo:
+        t = todo.pop()
+        if t in inputs or t not in makers or makers[t].index in needed:
+            continue
+        needed.add(makers[t].index)
+        todo += [i for i in makers[t].inputs if i >= 0]
+    order = [node.index for node in graph.nodes if node.index in needed]
+    return rewritten(graph, operators=order, inputs=inputs, outputs=outputs, bare=True)
+
+
+def judged(entry: dict[str, str], folder: Path, asked: argparse.Namespace) -> Row:
+    path = folder / entry["repository"].replace("/", "+") / entry["path"]
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise SystemExit(f"{path}: is another file than the list's")
+    where = entry["repository"], entry["commit"], entry["path"]
+    try:
+        model = model_of(content, name=path.stem, where=path.name)
+        with tempfile.TemporaryDirectory() as there:
+            return _compared(where, content, model, Path(there), asked)
+    except OnchipError as problem:
+        reason = str(problem).removeprefix(f"{path.name}: ").partition("; supported are")[0]
+        return Row(*where, reason=reason)
+
+
+def _compared(
+    where: tuple[str, str, str], content: bytes, model: Int8Model, folder: Path, asked: argparse.Namespace
+) -> Row:
+    judge = Judge(content, model)
+    inputs = inputs_of(model, asked.inputs, seed=1)
+    expected: list[list[Array]] = []
+    sizes = [model.tensors[t].bytes for t in model.inputs]
+    began = time.perf_counter()
+    for x in inputs:
+        expected.append([y.copy() for y in judge.invoke(np.split(x.reshape(-1), np.cumsum(sizes)[:-1]))])
+        if time.perf_counter() - began > asked.seconds and len(expected) >= asked.least:
+            break
+    inputs = inputs[: len(expected)]
+    ram, held, made = outputs_by_c(model, inputs, folder)
+    outputs = list(dict.fromkeys(model.outputs))
+    each = [model.tensors[t].bytes for t in outputs]
+    assert len(made) == sum(each) * len(inputs)
+    parts = np.frombuffer(made, np.int8).reshape(len(inputs), -1)
+    different = 0
+    for ours, theirs in zip(parts, expected, strict=True):
+        found = dict(zip(outputs, np.split(ours, np.cumsum(each)[:-1]), strict=True))
+        different += sum(judge.expected(t, found[t], y) for t, y in zip(model.outputs, theirs, strict=True))
+    if different:
+        session = Session(model)
+        wrong = sum(
+            session.bytes_of(model, x) != ours.tobytes() for x, ours in zip(inputs, parts, strict=True)
+        )
+        print(f"{model.name}: {different} different; {wrong} outputs not the reference's", file=sys.stderr)
+    left = [label for original in model.originals.values() for label in original.through]
+    return Row(
+        *where,
+        ram=ram,
+        held=held,
+        inputs=len(inputs),
+        bytes=len(made),
+        different=different,
+        judge=judge.name,
+        left=", ".join(dict.fromkeys(left)),
+    )
+
+
+class Tables:
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.asked = asked
+        self.rows: list[Row] = []
+
+    def all_rows(self) -> list[Row]:
+        if not self.rows:
+            entries = json.loads(self.asked.list.read_text())
+            for entry in entries:
+                if self.asked.only in entry["path"]:
+                    self.rows.append(judged(entry, self.asked.folder, self.asked))
+                    print(self.rows[-1], file=sys.stderr, flush=True)
+        return self.rows
+
+    def accepted(self) -> Iterator[str]:
+        yield "| file | repository | RAM | inputs | bytes | different | judge |"
+        yield "|---|---|--:|--:|--:|--:|---|"
+        for row in self.all_rows():
+            if not row.reason:
+                left = f" (left to the caller: {row.left})" if row.left else ""
+                cells = " | ".join(f"{n:,}" for n in (row.ram, row.inputs, row.bytes, row.different))
+                yield f"| {row.path}{left} | {row.repository} | {cells} | {row.judge} |"
+
+    def refused(self) -> Iterator[str]:
+        yield "| file | repository | reason |"
+        yield "|---|---|---|"
+        for row in self.all_rows():
+            if row.reason:
+                yield f"| {row.path} | {row.repository} | {row.reason} |"
+
+    def repositories(self) -> Iterator[str]:
+        yield "| repository | commit | files | accepted | refused |"
+        yield "|---|---|--:|--:|--:|"
+        rows = self.all_rows()
+        found = Counter((row.repository, row.commit, bool(row.reason)) for row in rows)
+        for repository, commit in dict.fromkeys((row.repository, row.commit) for row in rows):
+            good, bad = found[repository, commit, False], found[repository, commit, True]
+            yield f"| {repository} | {commit[:12]} | {good + bad} | {good} | {bad} |"
+        bad = sum(bool(row.reason) for row in rows)
+        yield f"| all | | {len(rows)} | {len(rows) - bad} | {bad} |"
+
+
+def listed(folder: Path, commits: dict[str, str]) -> list[dict[str, str]]:
+    """Every different file of the folder with int8 or uint8 between its operators."""
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted(folder.rglob("*.tflite")):
+        repository, _, inside = path.relative_to(folder).as_posix().partition("/")
+        content = path.read_bytes()
+        try:
+            graph = parse(content, where=path.name, states=True)
+        except OnchipError as problem:
+            print(problem, file=sys.stderr)
+            continue
+        made = {graph.tensors[t].element for node in graph.nodes for t in node.outputs}
+        if repository in commits and made & {2, 3}:
+            digest = hashlib.sha256(content).hexdigest()
+            row = {"repository": repository.replace("+", "/"), "commit": commits[repository]}
+            found.setdefault(digest, {**row, "path": inside, "sha256": digest})
+    return list(found.values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("list", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--inputs", type=int, default=1000)
+    parser.add_argument("--least", type=int, default=50, help="inputs, however long they take")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of the interpreter, for each file")
+    parser.add_argument("--only", default="", help="files with this text in their paths")
+    parser.add_argument("--write", type=Path, help="commits by folder; writes the list instead")
+    parser.add_argument("--into", type=Path)
+    asked = parser.parse_args()
+    if asked.write:
+        rows = listed(asked.folder, json.loads(asked.write.read_text()))
+        asked.list.write_text(json.dumps(rows, indent=1) + "\n")
+        return 0
+    tables = Tables(asked)
+    sections = {"repositories": tables.repositories, "accepted": tables.accepted, "refused": tables.refused}
+    write(sections, asked.into)
+    return int(any(row.different for row in tables.all_rows()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Exhibits of HaX-CoNN's section 5 that are sentences on single experiments and networks."""
+
+from __future__ import annotations
+
+from exhibits.record import Exhibit, Outcome
+
+__all__ = ["SENTENCES"]
+
+PAGE = "hax-conn.md#the-papers-claims"
+TEST = "tests/multi_dnn/test_hax_conn_page.py::test_sentences_on_experiments_and_networks"
+
+
+def sentence(name: str, shows: str, outcome: Outcome, reason: str, also: str = "") -> Exhibit:
+    """A row of the page's first table."""
+    command = f"paper/hax_conn.py --only claims{also and ' ' + also}"
+    return Exhibit(name, shows, command, PAGE, TEST, outcome, reason)
+
+
+SENTENCES = (
+    sentence(
+        "transitions",
+        "section 5.2: what a change of unit costs decides which baseline is best",
+        "agrees",
+        "Table 6 and Table 8 with transitions up to 20 times as long",
+        "transitions",
+    ),
+    sentence(
+        "experiment 4, the DLA",
+        "section 5.2: no layer on the DLA",
+        "not explained",
+        "6.11 ms with the DLA under `light` for 7.02 without; tried: `medium`, `heavy` and transitions ten"
+        " times as long, by all of which the DLA is used",
+    ),
+    sentence(
+        "experiments 1 and 6",
+        "section 5.2: other schedules for the same networks on another SoC",
+        "agrees",
+        "under all three sets",
+    ),
+    sentence(
+        "experiment 5, both units",
+        "section 5.2: baselines on both units are slower than the GPU alone",
+        "differs",
+        "H2H takes 13.80 ms for 15.41; with networks cut everywhere Herald 20.65 and H2H 14.31, then with"
+        " H2H's last step left out 19.22",
+        "layers",
+    ),
+    sentence(
+        "VGG19's and CaffeNet's baselines",
+        "section 5.4: the fastest are all on the GPU alone",
+        "differs",
+        "in 0 and 2 of ten pairs under `light`; with 1.7 times its contention, and nothing else changed, in 7"
+        " and 8",
+    ),
+    sentence(
+        "GPU & DLA",
+        "section 5.1: two copies are not always faster on both units",
+        "agrees",
+        "slower than the GPU alone on some of ten networks under every set",
+    ),
+    sentence(
+        "Mensa",
+        "section 5.1: limited or no improvement",
+        "agrees",
+        "less than 5 % over the GPU alone",
+    ),
+)

@@ -1,0 +1,128 @@
+"""Sentences of Optimus' evaluation beside its figures: small buffers, growth, earlier fusers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from optimus_data import Claim, Data, between, evaluated, verdict
+from optimus_schemes import NETWORKS, OLDER
+
+__all__ = ["configurations", "earlier", "growth", "marginal", "small_buffers"]
+
+TITLES = {
+    "dnnvm": "DNNVM (in rows)",
+    "dnnvm-tile": "DNNVM (in tiles)",
+    "efficient-s": "Efficient-S (in rows)",
+    "efficient-s-tile": "Efficient-S (in tiles)",
+}
+
+
+def small_buffers(d: Data) -> Iterator[Claim]:
+    """Section 7.5: in too small a buffer neither older fuser is better than no fusion."""
+    names = [
+        n
+        for n in d.names("fig16")
+        if d.all("fig16", network=n, buffer=32 << 10, how="exact", reading="paper")
+    ]
+
+    def words(name: str, how: str) -> int:
+        return d.words("fig16", network=name, buffer=32 << 10, reading="paper", how=how)
+
+    for how in OLDER:
+        none = sum(words(n, how) == words(n, "none") for n in names)
+        yield (
+            f"in too small a buffer {TITLES[how]} is no better than no fusion",
+            "no better",
+            f"at 32 KB on {none} of {len(names)} networks",
+            verdict(none, len(names)),
+            "32 KB is not too small for small maps" if none < len(names) else "",
+        )
+
+
+def marginal(d: Data) -> Iterator[Claim]:
+    """Section 7.5: each further KB brings less, and the two better schemes go on until all maps stay."""
+    rates = {how: {n: _rates(d, n, how) for n in d.names("fig16")} for how in ("exact", "efficient-s-tile")}
+    falling = sum(all(a > b for a, b in pairwise(rate)) for rate in rates["exact"].values())
+    yield (
+        "a larger buffer brings more where it is small",
+        "higher",
+        f"with each doubling fewer words are saved for a KB, on {falling} of {len(rates['exact'])} networks",
+        verdict(falling, len(rates["exact"])),
+        "",
+    )
+    last = {how: sum(0 < rate[-1] < rate[0] for rate in found.values()) for how, found in rates.items()}
+    over = [
+        d.words("fig16", network=n, how="exact", reading="paper", buffer=1 << 20)
+        / d.all("fig16", network=n, how="exact")[0]["oracle"]
+        for n in d.names("fig16")
+        if n != "nasnetalarge"
+    ]
+    yield (
+        "Optimus and Efficient-S go on to gain at a lower rate, until all maps stay on chip",
+        "go on",
+        f"from 512 to 1,024 KB on {last['exact']} and {last['efficient-s-tile']} of {len(rates['exact'])}"
+        f" networks; at 1,024 KB {between(over)} times the oracle's words without NASNet",
+        verdict(min(last.values()), len(rates["exact"])),
+        "",
+    )
+
+
+def _rates(d: Data, name: str, how: str) -> list[float]:
+    """Words saved for each KB that the buffer grows, from one size to the next."""
+    rows = sorted(d.all("fig16", network=name, how=how, reading="paper"), key=lambda r: int(r["buffer"]))
+    return [(a["words"] - b["words"]) / (b["buffer"] - a["buffer"]) for a, b in pairwise(rows)]
+
+
+def configurations(d: Data) -> Claim:
+    """Section 7.6: the best partition is another on another configuration."""
+    counts = {
+        n: [
+            d.all("fig18", network=n, chip=f"optimus-{i}", reading="paper")[-1]["groups"] for i in range(1, 9)
+        ]
+        for n in evaluated(d, "fig18")
+    }
+    different = [len(set(groups)) for groups in counts.values()]
+    return (
+        "the best solution varies with the accelerator's configuration",
+        "varies",
+        f"{min(different)} to {max(different)} numbers of groups on the eight configurations",
+        verdict(sum(n > 1 for n in different), len(different)),
+        "",
+    )
+
+
+def growth(d: Data, convex: Mapping[str, int], operators: Mapping[str, int]) -> Claim:
+    """Section 4.4: O(2^max|succ| |V|^2) groups; `operators` where another graph was counted."""
+    shares = {}
+    for r in d.all("cause-directions"):
+        name = r["network"]
+        count = operators.get(name) or d.all("tab5", network=name, how="exact")[0]["operators"]
+        shares[name] = convex[name] / (2 ** r["successors"] * count**2)
+    said = ", ".join(f"{NETWORKS[n]} {share:.2f}" for n, share in shares.items())
+    return (
+        "the algorithm's work is O(2^max succ V^2)",
+        "bound",
+        f"groups evaluated over 2^max succ V^2: {said}",
+        verdict(sum(share <= 1 for share in shares.values()), len(shares)),
+        "GoogLeNet with its pools in their projections",
+    )
+
+
+def earlier(d: Data) -> Claim:
+    """Sections 2.2 and 7.9: faster than the earlier fusers, whose times the text does not have."""
+    names = evaluated(d, "fig13")
+
+    def seconds(name: str, how: str) -> float:
+        return float(d.all("fig13", network=name, reading="paper", how=how)[-1]["seconds"])
+
+    quick = [n for n in names if seconds(n, "exact") < min(seconds(n, h) for h in OLDER)]
+    slow = [NETWORKS[n] for n in names if n not in quick]
+    return (
+        "searches faster than the earlier fusers",
+        "even faster",
+        f"faster than both of ours, rebuilt in Python, on {len(quick)} of {len(names)} networks",
+        verdict(len(quick), len(names)),
+        "the text has no time of theirs; our rebuilt ones are in Python, the exact search is in C++; not on"
+        f" {', '.join(slow)}",
+    )

@@ -1,0 +1,216 @@
+"""Which scripts make which page, and what their commands need beside onchip: the data of `results.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["DECIMAL", "KEPT", "RESULTS", "ROOT", "Result", "filled", "lacking"]
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "build" / "results"
+"""Where measured data are kept, and files lie that others published and that are no part of this project."""
+DECIMAL = r"\d[\d,]*\.\d+"
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a page comes about: the commands, one after another.
+
+    `quick` are commands whose table rows must stand on the page as they are, but for what matches `varies`.
+    `needs` is what a machine must have beside onchip. A command that names one of `given`, files and folders
+    that others publish, is left out where that is not there: its rows stay as they are on the page.
+    """
+
+    page: str
+    commands: tuple[str, ...]
+    quick: tuple[str, ...] = ()
+    varies: str = ""
+    needs: str = ""
+    given: tuple[str, ...] = ()
+
+
+SIMULATED = (
+    "table2 readings table4 table5 table6 setup rivals layers transitions totals strength vgg19 table7 table8"
+    " table8_rivals fig1 fig3 fig4 fig5 fig6 sensitivity"
+)
+COUNTED = "formulas errata table2 fig7 fig9 fig10"
+
+MCU_FILES = " ".join(
+    f"{{kept}}/models/{name}.tflite"
+    for name in (
+        "mcunet_5fps_vww",
+        "mcunet_320kb_imagenet",
+        "vww_96_int8",
+        "pretrainedResnet_quant",
+        "kws_ref_model",
+        "ad01_int8",
+    )
+)
+MODELS = "{kept}/models"
+MCU_MADE = "made:mcunet_vww made:mcunet_320kb made:vww_96 made:resnet8 made:kws made:ad01"
+
+RESULTS = (
+    Result(
+        "placement-figures.md",
+        ("placement_known_values.py --plan", "placement_in_place.py --time-limit 60"),
+        quick=("placement_known_values.py --plan",),
+        varies=DECIMAL,
+    ),
+    Result(
+        "simple-method.md",
+        ("paper/simple_method.py --into docs/simple-method.md",),
+        quick=("paper/simple_method.py",),
+        needs="pip install 'onchip[docs]'",
+    ),
+    Result("corun.md", ("corun_model.py --into docs/corun.md",), quick=("corun_model.py",)),
+    Result(
+        "corun-profiles.md",
+        ("corun_profiles.py --into docs/corun-profiles.md",),
+        quick=("corun_profiles.py",),
+    ),
+    Result(
+        "hax-conn.md",
+        ("paper/hax_conn.py --into docs/hax-conn.md", "paper/hax_conn_acceptance.py"),
+        quick=(f"paper/hax_conn.py --only {SIMULATED}",),
+    ),
+    Result(
+        "vmcu.md",
+        ("paper/vmcu.py --into docs/vmcu.md --draw docs/images",),
+        quick=(f"paper/vmcu.py --only {COUNTED}",),
+        needs="gcc-arm-none-eabi and qemu-system-arm; Fig. 8 and Table 3 beside TinyEngine stay without"
+        " `--tinyengine DIR`, a checkout of it",
+    ),
+    Result(
+        "mcu-files.md",
+        ("mcu_files.py benchmarks/mcu_files.json FILES --seconds 4 --into docs/mcu-files.md",),
+        needs="the files that benchmarks/mcu_files.json lists, tflite-micro and ai-edge-litert",
+    ),
+    Result(
+        "mcu.md",
+        (
+            *(
+                f"mcu_networks.py --core {core} --runs 1 --into docs/mcu.md {MCU_FILES} {MCU_MADE}"
+                for core in ("cortex-m4", "cortex-m7")
+            ),
+            "mcu_builds.py",
+        ),
+        needs="gcc-arm-none-eabi and qemu-system-arm; the published files of MLPerf Tiny and MCUNet in"
+        " build/results/models",
+        given=(MODELS,),
+    ),
+    Result(
+        "kernels.md",
+        (
+            f"mcu_shared.py --into docs/kernels.md {MCU_FILES}",
+            *(
+                f"mcu_kernels.py --cmsis {{kept}}/CMSIS-NN --core {core} {MCU_FILES}"
+                for core in ("cortex-m4", "cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m55", "rv32imc")
+            ),
+            "mcu_kernels.py --cmsis {kept}/CMSIS-NN --known",
+        ),
+        needs="gcc-arm-none-eabi and qemu-system-arm; a checkout of CMSIS-NN and the published files in"
+        " build/results",
+        given=(MODELS, "{kept}/CMSIS-NN"),
+    ),
+    Result(
+        "cosma.md",
+        (
+            "paper/cosma.py measure {kept}/cosma.json",
+            "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
+        ),
+        quick=("paper/cosma.py render --section arena belady orders",),
+        needs="pip install 'onchip[docs]'",
+    ),
+    Result(
+        "optimus.md",
+        ("paper/optimus.py --data {kept}/optimus.json --into docs/optimus.md",),
+        quick=("paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*",),
+        needs="pip install 'onchip[docs]'",
+    ),
+    Result(
+        "branches-figures.md",
+        (
+            "branches_networks.py measure {kept}/branches.json",
+            "branches_networks.py render {kept}/branches.json --into docs/branches-figures.md",
+            "branches_growth.py --into docs/branches-figures.md",
+        ),
+    ),
+    Result("peers.md", ("peers/addresses.py", "peers/nests.py"), needs="the peers' own programs"),
+    Result(
+        "packing.md",
+        ("packing_fixtures.py {kept}/minimalloc", "packing_tilings.py --side 100"),
+        needs="minimalloc's instances in build/results/minimalloc",
+        given=("{kept}/minimalloc",),
+    ),
+    Result(
+        "contest.md",
+        (
+            "contest.py {kept}/contest --page docs/contest.md",
+            "contest_oracle.py --kind tree",
+            "contest_oracle.py --kind graph",
+        ),
+        needs="the contest's problems in build/results/contest",
+        given=("{kept}/contest",),
+    ),
+    Result("corun-search.md", ("corun_search.py",), needs="pip install 'onchip[corun]' for Z3"),
+    Result(
+        "corun-local.md",
+        (
+            *(f"corun_local.py measure {pair}" for pair in range(3)),
+            "corun_local.py table",
+            "corun_local_dynamic.py changes",
+        ),
+        needs="two idle cores, pip install 'onchip[corun]'",
+    ),
+    Result("execution.md", ("execute_zoo.py", "fusion_executed.py")),
+    Result("objectives.md", ("objectives.py",)),
+    Result("memories.md", ("memories.py 25",)),
+    Result("scale.md", ("scale.py --time-limit 20 --operators 100,1000,10000",)),
+    Result(
+        "fusion-algorithms.md",
+        ("fusion_algorithms.py --into docs/fusion-algorithms.md",),
+        quick=("fusion_algorithms.py --only random papers ours",),
+    ),
+    Result(
+        "fusion-model.md",
+        ("fusion_readings.py --into docs/fusion-model.md",),
+        quick=("fusion_readings.py",),
+    ),
+    Result("fusion-pricing.md", ("fusion_large.py",)),
+    Result(
+        "joint.md",
+        (
+            "joint_graphs.py --into docs/joint.md",
+            "joint_networks.py --time-limit 20",
+            "joint_as_nests.py",
+            "joint_executed.py",
+            "joint_floor.py",
+        ),
+        quick=("joint_graphs.py", "joint_floor.py"),
+    ),
+    Result(
+        "placement-ilp.md",
+        (
+            "ilp_size.py --into docs/placement-ilp.md",
+            "ilp_networks.py measure {kept}/ilp.json --start nothing --graph fused attention --seconds 20",
+            "ilp_networks.py measure {kept}/ilp.json --start nothing --graph op --seconds 10",
+            "ilp_networks.py measure {kept}/ilp.json --start plan --seconds 120",
+            "ilp_networks.py measure {kept}/ilp.json --start scip highs --seconds 40"
+            " --graph fused --tensors streamed --at MR",
+            "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
+        ),
+        quick=("ilp_size.py",),
+    ),
+)
+
+
+def filled(command: str) -> str:
+    """The command with the folder of what is kept in its place."""
+    return command.format(kept=KEPT)
+
+
+def lacking(result: Result, command: str) -> list[str]:
+    """What the command names, others publish and is not there."""
+    named = [given for given in result.given if given in command]
+    return [filled(given) for given in named if not Path(filled(given)).exists()]

@@ -1,0 +1,41 @@
+"""Bytes against work of graphs of rows, maps made anew: `python benchmarks/rows_front.py FOLDER NAME ...`.
+
+Each `NAME.txt` in the folder is a graph as text (`onchip.microcontroller.rows.text`). It prints a table in
+Markdown: the peak with rows beside one another, its bound for that graph, the work as a multiple.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from onchip.base.errors import OnchipError
+from onchip.microcontroller.rows.front import front
+from onchip.microcontroller.rows.text import graph_of_text
+
+
+def main() -> int:
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    given.add_argument("folder", type=Path)
+    given.add_argument("names", nargs="+")
+    asked = given.parse_args()
+    print("| network | image | peak | bound of its graph | work |")
+    print("|---|---|--:|--:|--:|")
+    for name in asked.names:
+        try:
+            graph = graph_of_text((asked.folder / f"{name}.txt").read_text("utf-8"), f"{name}.txt")
+        except (OSError, OnchipError) as problem:
+            print(problem, file=sys.stderr)
+            return 2
+        for how, here in ("held", graph.held()), ("by rows", graph.by_rows()):
+            for point in front(here):
+                print(
+                    f"| {name} | {how} | {point.bytes:,} | {point.order.bound:,} | {point.work:.3f} |",
+                    flush=True,
+                )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Functions of one byte as tables of 256: a table of names, and what each operator makes of every byte.
+
+Two forms of arithmetic occur. Functions that the interpreters scale in integers follow them to the last bit;
+functions that they look up themselves are computed in single precision, as their tables are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from onchip.microcontroller.int8.arithmetic import (
+    Whole,
+    clamped,
+    quantised_multiplier,
+    scaled,
+)
+from onchip.microcontroller.int8.factors import Scale, activation_bounds, fixed_table
+from onchip.microcontroller.int8.model import Int8, Lookup, frozen_array
+from onchip.microcontroller.int8.read_site import Site
+from onchip.microcontroller.int8.softmax import fixed_tanh
+
+__all__ = ["TABLES", "lookup"]
+
+Single = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def lookup(site: Site) -> Lookup:
+    """Return an operator of `TABLES` as a layer."""
+    with np.errstate(all="ignore"):
+        table = TABLES[site.node.type](site, site.scale(0), site.out_scale())
+    return Lookup(**site.head(0), table=frozen_array(table, np.int8))
+
+
+def _bytes() -> Whole:
+    return np.arange(-128, 128, dtype=np.int64)
+
+
+def _leaky_relu(site: Site, inner: Scale, out: Scale) -> Int8:
+    """Scale by one factor from zero on and by another below it."""
+    alpha = np.float32(site.node.reals.get("Alpha", 0.0))
+    ratio = np.float32(inner.scale) / np.float32(out.scale)
+    above = site.factor(quantised_multiplier(float(ratio)))
+    below = quantised_multiplier(float(np.float32(inner.scale) * alpha / np.float32(out.scale)))
+    multiplier, shift = site.factor(below)
+    x = _bytes() - inner.zero_point
+    down = scaled(x, abs(multiplier), shift) * (1 if multiplier >= 0 else -1)
+    return clamped(np.where(x >= 0, scaled(x, *above), down) + out.zero_point)
+
+
+def _relu(name: str) -> Callable[[Site, Scale, Scale], Int8]:
+    def table(site: Site, inner: Scale, out: Scale) -> Int8:
+        factor = quantised_multiplier(float(np.float32(inner.scale) / np.float32(out.scale)))
+        try:
+            low, high = activation_bounds(name, out)
+        except (ValueError, OverflowError) as problem:
+            raise site.refuse(str(problem)) from None
+        moved = scaled(_bytes() - inner.zero_point, *site.factor(factor)) + out.zero_point
+        return clamped(moved, low, high)
+
+    return table
+
+
+def _tanh(site: Site, inner: Scale, out: Scale) -> Int8:
+    if out != (1 / 128, 0):
+        raise site.refuse(f"makes its values on scale {out.scale:g} from {out.zero_point}, not 1/128 from 0")
+    return fixed_table(inner, fixed_tanh, 7, 0)
+
+
+def _looked_up(function: Callable[[Single], Any]) -> Callable[[Site, Scale, Scale], Int8]:
+    """Return the maker of a table of a real function, in single precision."""
+
+    def table(site: Site, inner: Scale, out: Scale) -> Int8:
+        x = np.float32(inner.scale) * (_bytes() - inner.zero_point).astype(np.float32)
+        y = np.asarray(function(x)).astype(np.float32) * (np.float32(1) / np.float32(out.scale))
+        held = np.clip(np.nan_to_num(y, posinf=1e9, neginf=-1e9), -1e9, 1e9).astype(np.float64)
+        return clamped(np.copysign(np.floor(np.abs(held) + 0.5), held) + out.zero_point)
+
+    return table
+
+
+def _gelu(x: Single) -> Any:
+    wide = x.astype(np.float64)
+    return 0.5 * wide * (1 + np.vectorize(math.erf)(wide / math.sqrt(2)))
+
+
+def _gelu_by_tanh(x: Single) -> Any:
+    wide = x.astype(np.float64)
+    return 0.5 * wide * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)))
+
+
+def _either_gelu(site: Site, inner: Scale, out: Scale) -> Int8:
+    found = _gelu_by_tanh if site.option("Approximate", 0) else _gelu
+    return _looked_up(found)(site, inner, out)
+
+
+def _elu(x: Single) -> Any:
+    return np.where(x < 0, np.expm1(x.astype(np.float64)), x)
+
+
+def _abs(site: Site, inner: Scale, out: Scale) -> Int8:
+    factor = site.factor(quantised_multiplier(float(np.float32(inner.scale) / np.float32(out.scale))))
+    x = np.abs(_bytes() - inner.zero_point)
+    return clamped((x if inner.scale == out.scale else scaled(x, *factor)) + out.zero_point)
+
+
+TABLES: Mapping[str, Callable[[Site, Scale, Scale], Int8]] = {
+    "ABS": _abs,
+    "ELU": _looked_up(_elu),
+    "EXP": _looked_up(lambda x: np.exp(x.astype(np.float64))),
+    "GELU": _either_gelu,
+    "LEAKY_RELU": _leaky_relu,
+    "RELU": _relu("RELU"),
+    "RELU6": _relu("RELU6"),
+    "RELU_N1_TO_1": _relu("RELU_N1_TO_1"),
+    "TANH": _tanh,
+}
+"""What makes the table of each operator, from its site and the scales of its input and output."""

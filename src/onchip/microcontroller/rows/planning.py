@@ -1,0 +1,70 @@
+"""A plan of rows: orders of small peaks, each packed, and of these plans the one in the fewest bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from onchip.microcontroller.rows.addresses import Placed, place
+from onchip.microcontroller.rows.graph import RowGraph
+from onchip.microcontroller.rows.search import MOST_STATES, Order, Rules, search
+from onchip.planners.limits import NO_LIMITS, Limits
+
+__all__ = ["RowPlan", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """A graph with an order of small peak, and its rows with addresses in the fewest bytes found.
+
+    The order of `placed` may be another one: the least peak does not always pack best. `order.bound` is a
+    bound on both.
+    """
+
+    graph: RowGraph
+    order: Order
+    placed: Placed
+
+    @property
+    def optimal(self) -> bool:
+        """True if no plan of these rows, each beside the others, has fewer bytes."""
+        return self.placed.bytes == self.order.bound
+
+
+def plan(
+    graph: RowGraph,
+    outputs: Sequence[Sequence[int]] | None = None,
+    *,
+    alignment: int = 1,
+    limits: Limits = NO_LIMITS,
+) -> RowPlan:
+    """Return the best plan that is found: rows beside one another, held inputs and outputs in one piece each.
+
+    `outputs` are the operators of each output, in the order of its bytes. With limits, the best so far.
+    """
+    orders: list[Order] = []
+    best: Placed | None = None
+    for order in _orders(graph, limits):
+        if order.schedule in {other.schedule for other in orders}:
+            continue
+        orders.append(order)
+        bound = max(o.bound for o in orders)
+        placed = place(graph, order.schedule, outputs=outputs, alignment=alignment, limits=limits)
+        if best is None or placed.bytes < best.bytes:
+            best = placed
+        if best.bytes == bound or limits.over():
+            break
+    assert best is not None
+    least = min(orders, key=lambda order: order.peak)
+    bound = max(order.bound for order in orders)
+    binding = next(order.binding for order in orders if order.bound == bound)
+    found = Order(least.schedule, least.peak, bound, binding, sum(order.states for order in orders))
+    return RowPlan(graph, found, best)
+
+
+def _orders(graph: RowGraph, limits: Limits) -> Iterator[Order]:
+    """Yield orders of small peaks that differ; the first is the best."""
+    yield search(graph, share=False, limits=limits)
+    for states, rules in ((0, Rules()), (0, Rules(free_steps=False)), (MOST_STATES, Rules(free_steps=False))):
+        if not limits.over():
+            yield search(graph, share=False, rules=rules, most_states=states, limits=limits)

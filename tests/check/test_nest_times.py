@@ -1,0 +1,208 @@
+"""The time of nests: the worked example of docs/nest-times.md, random plans, files, and what has no times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from timed_plans import CHIP, EXAMPLE, SPILLED, TILES, WORDED, chained, example, timed_plan
+
+from onchip.base.errors import ChipError, IllegalPlan, PlanFormatError
+from onchip.check import check, layout_of
+from onchip.check.nest_clock import nest_times_of
+from onchip.check.nest_times import NoTimes, Timeline
+from onchip.machines.chip import parse_chip
+from onchip.network import Network, OperatorSpec, Reach, Side
+from onchip.plans import Group, Plan, from_json, from_text, to_json, to_text
+from oracles.nest_clock_trial import time_trial
+
+
+def plan(text: str = EXAMPLE, **copies: int) -> Plan:
+    return timed_plan(WORDED.network, [example(text, **copies)], [["up", "down"]])
+
+
+@pytest.mark.parametrize(
+    ("text", "copies", "nanoseconds", "moved", "scratch"),
+    [
+        (EXAMPLE, {"A": 2, "B": 2}, 113, 80, 72),
+        (EXAMPLE, {}, 158, 80, 48),
+        (EXAMPLE, {"A": 2}, 140, 80, 64),
+        (EXAMPLE, {"B": 2}, 131, 80, 64),
+        (EXAMPLE, {"A": 3, "B": 3}, 113, 80, 88),
+        (SPILLED, {}, 371, 144, 36),
+        (SPILLED, {"A": 2, "B": 2}, 350, 144, 56),
+        (SPILLED, {"A": 2, "B": 2, "z": 2}, 314, 144, 64),
+    ],
+)
+def test_the_worked_example(
+    text: str, copies: dict[str, int], nanoseconds: int, moved: int, scratch: int
+) -> None:
+    found = plan(text, **copies)
+    result = check(found)
+    assert (result.latency_picoseconds, result.dram_bytes) == (nanoseconds * 1000, moved)
+    assert layout_of(WORDED.network, found.groups[0]).need == scratch
+    assert max(timed.end for timed in nest_times_of(found, walk_all=True)) == nanoseconds * 1000
+
+
+def test_the_time_line_of_the_worked_example() -> None:
+    line = Timeline()
+    nest_times_of(plan(A=2, B=2), timeline=line)
+    ns = [(name, start // 1000, end // 1000) for _, name, _, _, start, end, _ in line.transfers]
+    assert ns == [
+        ("A", 0, 11), ("x", 11, 30), ("B", 30, 41), ("A", 41, 52), ("B", 52, 63), ("A", 63, 74),
+        ("B", 74, 85), ("z", 94, 113),
+    ]  # fmt: skip
+    assert [(name, start // 1000, end // 1000) for _, name, start, end in line.steps] == [
+        ("up", 30, 39), ("down", 41, 50), ("up", 52, 61), ("down", 63, 72), ("up", 74, 83), ("down", 85, 94),
+    ]  # fmt: skip
+
+
+def test_both_forms_give_a_timed_plan_back() -> None:
+    """Copies, channels, sides, `beside`, the order of what is kept; and names that need quotes."""
+    fast, slow = TILES.channels[0], replace(TILES.channels[0], stores=False, bytes_per_second=7)
+    chip = replace(CHIP, tiles=replace(TILES, channels=(fast, slow), vector_operations_per_second=10**9))
+    nest = example(A=2, B=3)
+    (loop,) = nest.body
+    loop = replace(loop, ways=replace(loop.ways, loads=(("A", 1), ("B", 1))))  # type: ignore[union-attr]
+    plans = [
+        timed_plan(WORDED.network, [replace(nest, body=(loop,))], [["up", "down"]], chip),
+        plan(SPILLED, z=2, A=2),
+        chained(),
+    ]
+    for one in plans:
+        assert from_text(to_text(one)) == one
+        assert from_json(to_json(one)) == one
+        check(from_text(to_text(one)))
+    assert "keep A:2@1 B:3@1" in to_text(plans[0])
+    assert "run up array 0 | 1" in to_text(plans[0])
+    assert "nest beside" in to_text(plans[2])
+
+
+def test_names_of_buffers_with_copies_may_need_quotes() -> None:
+    reach = Reach((4,), ((Side(4, 0),),))
+    network = Network.build(
+        "odd",
+        [("a b", 4, "input"), ("ring", 4, "activation")],
+        [OperatorSpec("array", "Relu", ["a b"], ["ring"], reach=reach)],
+        ["ring"],
+    )
+    text = (
+        '  nest\n    for 1 over array:0 keep "a b":2@0/0 "ring":2\n      run array array 0\n    end\n  end\n'
+    )
+    lines = to_text(plan()).splitlines(keepends=True)
+    first = next(n for n, line in enumerate(lines) if line.startswith("  nest"))
+    last = next(n for n, line in enumerate(lines) if line.startswith("  end"))
+    nest = from_text("".join([*lines[:first], text, *lines[last + 1 :]])).groups[0].tiling
+    odd = Group("g", ("array",), 0, tiling=nest)
+    assert layout_of(network, odd).need == 4
+    group = replace(plan().groups[0], tiling=nest)
+    again = from_text(to_text(replace(plan(), groups=(group,))))
+    assert again.groups == (group,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("A:2", "A:", "expected copies or channels"),
+        ("A:2", "A:two", "no|not a whole number"),
+        ("A:2", "A:2 A:2", "names a buffer twice"),
+        ("array 0 | 1", "array 0 | one", "not a whole number"),
+        ("channel 1000000000 ", "channel 0 ", "no whole number from 1"),
+        ("side out 2", "side in 2", "not understood"),
+        ("tiles clock 1000000000 step 1", "tiles step 1", "need a clock"),
+        ("tiles clock 1000000000 step 1\n", "", "need its `tiles`"),
+        (" loads stores", " loads", "no channel of the tiles stores"),
+    ],
+)
+def test_a_bad_line_is_refused_in_one_line(old: str, new: str, reason: str) -> None:
+    text = to_text(plan(A=2))
+    assert old in text
+    with pytest.raises((PlanFormatError, ValueError), match=reason) as refusal:
+        from_text(text.replace(old, new, 1))
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"copies": {"A": "two"}}, {"copies": ["A"]}, {"copies": {"A": True}}, {"channel": {}},
+    ],
+)  # fmt: skip
+def test_bad_copies_in_json_are_refused_in_one_line(change: dict[str, object]) -> None:
+    import json
+
+    found = json.loads(to_json(plan(A=2)))
+    found["groups"][0]["nest"]["body"][0][4].update(change)
+    with pytest.raises(PlanFormatError) as refusal:
+        from_json(json.dumps(found))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_wrong_time_is_refused() -> None:
+    right = plan(A=2, B=2)
+    wrong = replace(right, result=replace(right.result, latency_picoseconds=112_999, claim_sha256=""))
+    with pytest.raises(IllegalPlan, match="latency_picoseconds is 113,000, not 112,999"):
+        check(wrong)
+
+
+def test_a_group_beside_another_saves_time_and_takes_both_scratches() -> None:
+    apart, beside = chained(beside=(False, False)), chained()
+    times = [check(one).latency_picoseconds for one in (apart, beside)]
+    assert times[1] is not None
+    assert times[0] is not None
+    assert times[1] < times[0]
+    scratches = [group.scratch_bytes for group in beside.groups]
+    assert check(beside).peak_bytes >= scratches[0] + scratches[1]
+
+
+def test_the_law_refuses_by_name_what_it_does_not_say() -> None:
+    """An operator on its own runs on no sides: its plan has no times, and may claim none."""
+    whole = plan()
+    lone = replace(whole, groups=(replace(whole.groups[0], tiling=None),))
+    with pytest.raises(NoTimes, match="runs g0, which is no nest"):
+        nest_times_of(lone)
+
+
+def test_tiles_in_a_chip_file() -> None:
+    text = b"""name = "edge"
+alignment_bytes = 64
+element = "int8"
+[tiles]
+clock_hertz = 1000000000
+step_cycles = 32
+vector_operations_per_second = 64000000000
+[[tiles.channel]]
+bytes_per_second = 6400000000
+transfer_picoseconds = 100000
+piece_picoseconds = 8000
+burst_bytes = 64
+[[tiles.side]]
+kind = "out"
+size = 32
+"""
+    tiles = parse_chip(text, "edge.toml").tiles
+    assert tiles is not None
+    assert (tiles.step_cycles, tiles.channels[0].burst_bytes, tiles.sides[0].size) == (32, 64, 32)
+    for old, new, item in (
+        (b"clock_hertz", b"clock", "tiles clock"),
+        (b"= 32\nvector", b"= 3.5\nvector", "tiles step_cycles"),
+        (b'"out"', b'"in"', "tiles side 1 kind"),
+        (b"6400000000\ntransfer", b"0\ntransfer", "tiles"),
+        (b"burst_bytes", b"bursts", "tiles channel 1 bursts"),
+    ):
+        with pytest.raises(ChipError, match=item) as refusal:
+            parse_chip(text.replace(old, new, 1), "edge.toml")
+        assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_the_law_agrees_with_the_simulation(first: int) -> None:
+    for seed in range(first, first + 20):
+        time_trial(seed, most=4)
+
+
+def test_random_plans_are_not_all_refused() -> None:
+    found = sum((time_trial(seed, most=2) for seed in Random(1).sample(range(1000), 8)), start=time_trial(3))
+    assert found["no legal group"] < 8
