@@ -19,6 +19,7 @@ def main() -> int:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     given.add_argument("folder", type=Path)
     given.add_argument("names", nargs="+")
+    given.add_argument("--rounds", type=int, default=3, help="maps made anew one after another")
     asked = given.parse_args()
     print("| network | image | peak | bound of its graph | work |")
     print("|---|---|--:|--:|--:|")
@@ -29,7 +30,7 @@ def main() -> int:
             print(problem, file=sys.stderr)
             return 2
         for how, here in ("held", graph.held()), ("by rows", graph.by_rows()):
-            for point in front(here):
+            for point in front(here, rounds=asked.rounds):
                 print(
                     f"| {name} | {how} | {point.bytes:,} | {point.order.bound:,} | {point.work:.3f} |",
                     flush=True,

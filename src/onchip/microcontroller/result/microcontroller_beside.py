@@ -86,7 +86,10 @@ def beside(
         else:
             found.append(Method(name, made.ram_bytes, made.macs / own, SAYS[name]))
     progress("method rows")
-    found.append(Method("rows", _by_rows(model, held=held), 1.0, SAYS["rows"]))
+    try:
+        found.append(Method("rows", _by_rows(model, held=held), 1.0, SAYS["rows"]))
+    except ModelError as problem:
+        found.append(Method("rows", None, None, str(problem)))
     macs = plan.result.macs
     work = 1.0 if macs is None else macs / own
     return (*found, Method("this plan", plan.result.extent_bytes, work, "as printed above"))

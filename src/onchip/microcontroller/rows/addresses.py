@@ -22,7 +22,7 @@ STEPS = 1000
 """Extents that differ by less than this part are one."""
 
 TRIES = 60
-"""How often the packing starts over after a row that did not fit moved forward."""
+"""Times that the packing starts over after a row that did not fit moved forward."""
 
 
 @dataclass(frozen=True, slots=True)

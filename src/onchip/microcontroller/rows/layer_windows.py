@@ -6,23 +6,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from onchip.microcontroller.int8.model import (
-    Add,
     AveragePool,
     Concat,
     Conv,
     Depthwise,
     FullyConnected,
-    HardSwish,
     Layer,
-    Logistic,
     MaxPool,
-    Mul,
     Pad,
+    Pairwise,
     PReLU,
-    Quantize,
     Resize,
     Shape,
     Softmax,
+    Table,
 )
 from onchip.microcontroller.rows.graph import Rows
 from onchip.microcontroller.rows.places import places_of
@@ -73,9 +70,9 @@ def reads_of(layer: Layer) -> tuple[Reads, ...] | None:
             return (Reads(same_rows(made[1]), same_rows(made[2]), made[3], "pixel"),)
         case Softmax():
             return (Reads(same_rows(made[1]), same_rows(made[2]), made[3], "pixel"),)
-        case Add() | Mul():
+        case Pairwise():
             return tuple(_of_pair(shape, made) for shape in layer.input_shapes)
-        case Logistic() | HardSwish() | Quantize() | PReLU():
+        case Table() | PReLU():
             return (_of_pair(first, made),)
         case Resize():
             rows, columns = (places_of(layer, first[a], made[a]) for a in (1, 2))

@@ -1,4 +1,4 @@
-"""What each operator of a graph of rows computes: the layers of the network, and the maps that it reads."""
+"""The computation of each operator of a graph of rows: layers of the network, and the maps that it reads."""
 
 from __future__ import annotations
 

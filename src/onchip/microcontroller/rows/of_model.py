@@ -10,20 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from onchip.base.errors import ModelError
 from onchip.microcontroller.int8.model import (
     AveragePool,
     Concat,
     Conv,
     Depthwise,
     FullyConnected,
-    HardSwish,
     Int8Model,
     Layer,
-    Logistic,
     Mean,
     Pad,
     PReLU,
-    Quantize,
+    Table,
     macs,
 )
 from onchip.microcontroller.rows.graph import Operand, RowGraph, RowOperator
@@ -37,7 +36,11 @@ SUM_BYTES = 4
 
 
 def row_model(model: Int8Model) -> RowModel:
-    """Return the network's graph of rows, its inputs by rows."""
+    """Return the network's graph of rows, its inputs by rows; raise `ModelError` where it keeps a state."""
+    if model.states:
+        raise ModelError("keeps a state between inferences, which has no rows yet", where=model.name)
+    if any(not layer.inputs for layer in model.layers):
+        raise ModelError("has a layer that reads no map", where=model.name)
     outputs = _output_parts(model)
     making = _Making(model, frozenset(t for parts in outputs for t in parts))
     for layer in model.layers:
@@ -142,7 +145,7 @@ class _Making:
 
     def in_place(self, layer: Layer) -> bool:
         """Put an element-wise layer into the row of the operator that makes its input; False if it cannot."""
-        if not isinstance(layer, Logistic | HardSwish | Quantize | PReLU):
+        if not isinstance(layer, Table | PReLU):
             return False
         t = layer.inputs[0]
         made = self.maps.get(t)
