@@ -33,7 +33,7 @@ NOT_READ = (9, 10, 11, 16, 17, 20, 21, 22, 23)
 """Peepholes, projections, normalisation."""
 TANH = 4  # the schema's activation
 _OFF = {4: 1, 65: -1, 69: -1, 71: -1, 117: -1, 163: -1, 174: -1, 255: 1}
-"""What the table's numbers differ by from the nearest."""
+"""The differences of the table's numbers from the nearest."""
 
 
 @cache
