@@ -31,9 +31,9 @@ __all__ = [
     "add_factors",
     "channel_factor",
     "fixed_table",
-    "fully_connected_factor",
     "hard_swish_table",
     "logistic_table",
+    "matrices_factor",
     "mean_factor",
     "mul_factor",
     "prelu_factors",
@@ -97,13 +97,13 @@ def activation_bounds(activation: str, out: Scale) -> tuple[int, int]:
 
 
 def channel_factor(inner: float, weight: float, out: float) -> Factor:
-    """Return the factor of one output channel of a convolution, in double precision throughout."""
+    """Return the factor of an output channel of a sum of products, in double precision throughout."""
     return quantised_multiplier(inner * weight / out)
 
 
 @_EXTREME
-def fully_connected_factor(inner: float, weight: float, out: float) -> Factor:
-    """Return a matrix product's factor with one scale of weights; scales multiply in single precision."""
+def matrices_factor(inner: float, weight: float, out: float) -> Factor:
+    """Return the factor of a product of two maps' matrices; scales multiply in single precision."""
     return quantised_multiplier(float(np.float32(inner) * np.float32(weight)) / out)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from onchip.microcontroller.int8.arithmetic import Whole, quantised_multiplier, scaled, wrapped
-from onchip.microcontroller.int8.factors import Factor, fully_connected_factor
+from onchip.microcontroller.int8.factors import Factor, matrices_factor
 from onchip.microcontroller.int8.model import Int8, Int32, Own, frozen_array
 from onchip.microcontroller.int8.read_edges import plain_value
 from onchip.microcontroller.int8.read_site import INT8, INT32, Site, Value
@@ -33,7 +33,7 @@ NOT_READ = (9, 10, 11, 16, 17, 20, 21, 22, 23)
 """Peepholes, projections, normalisation."""
 TANH = 4  # the schema's activation
 _OFF = {4: 1, 65: -1, 69: -1, 71: -1, 117: -1, 163: -1, 174: -1, 255: 1}
-"""What the table's numbers differ by from the nearest."""
+"""The differences of the table's numbers from the nearest."""
 
 
 @cache
@@ -213,6 +213,6 @@ def _gate(site: Site, i: int, inputs: int, units: int) -> Gate:
         frozen_array(weights, np.int8),
         frozen_array(recurrent, np.int8),
         frozen_array(bias.reshape(-1), np.int32),
-        site.factor(fully_connected_factor(site.scale(0).scale, one, 2.0**-12)),
-        site.factor(fully_connected_factor(site.scale(18).scale, other, 2.0**-12)),
+        site.factor(matrices_factor(site.scale(0).scale, one, 2.0**-12)),
+        site.factor(matrices_factor(site.scale(18).scale, other, 2.0**-12)),
     )

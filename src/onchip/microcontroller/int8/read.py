@@ -105,6 +105,8 @@ class _Reading(States):
             STATEFUL[node.type](self, node)
             return
         if node.type in RECURRENT and any(t in self.values for t in node.inputs):
+            if len(node.outputs) != 1:
+                raise self.graph.refuse(f"has {len(node.outputs)} outputs, not one", node.label)
             self._straighten(node)
             RECURRENT[node.type](self, node)
             return

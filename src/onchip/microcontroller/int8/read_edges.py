@@ -25,7 +25,7 @@ _LAST = frozenset({"ARG_MAX", "ARG_MIN", "CAST", "SOFTMAX", "TOPK_V2"})
 
 @dataclass
 class Edges:
-    """What has been read so far: tensors and layers of the model, and where the file's tensors are found.
+    """The parts read so far: tensors and layers of the model, and the places of the file's tensors.
 
     `values` are the file's tensors of bytes; `ends` the tensors in other types that are made of one of them;
     `outside` those that the inputs lead to before anything is quantised, and `behind` those that `ends` lead

@@ -118,4 +118,4 @@ _FOLDS: Mapping[str, Callable[[Site, list[Whole]], Whole]] = {
     "STRIDED_SLICE": _strided,
     "SUB": lambda site, given: given[0] - given[1],
 }
-"""What each operator makes of its operands."""
+"""The result of each operator, from its operands."""

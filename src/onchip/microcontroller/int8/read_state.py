@@ -1,4 +1,4 @@
-"""What a network keeps between inferences, while it is read: variables of the file, and states of operators.
+"""State that a network keeps between inferences, while it is read: variables, and states of operators.
 
 A state is a tensor that holds its bytes before an inference, and another that holds them after it. The new
 bytes are written where the old ones lie, so the layer that makes them reads no old ones, and they are no
@@ -148,4 +148,4 @@ STATEFUL: Mapping[str, Callable[[States, Node], None]] = {
     "READ_VARIABLE": States.read_variable,
     "VAR_HANDLE": States.handle,
 }
-"""How operators on variables are read."""
+"""The readers of operators on variables."""

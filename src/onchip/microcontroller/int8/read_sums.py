@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onchip.microcontroller.int8.factors import channel_factor, fully_connected_factor
+from onchip.microcontroller.int8.factors import channel_factor
 from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected, Layer, Pair, frozen_array
 from onchip.microcontroller.int8.read_site import INT8, INT32, Site
 from onchip.microcontroller.int8.read_window import map_shape, window
@@ -15,7 +15,7 @@ from onchip.microcontroller.int8.read_window import map_shape, window
 __all__ = ["channels_of", "conv", "depthwise", "fully_connected"]
 
 
-def channels_of(site: Site, channels: int, axis: int, *, matrix: bool = False) -> dict[str, Any]:
+def channels_of(site: Site, channels: int, axis: int) -> dict[str, Any]:
     """Return bias, factors, offsets and bounds of a layer of sums of products with so many channels."""
     inner, out = site.scale(0), site.out_scale()
     bias = np.zeros(channels, np.int32)
@@ -24,10 +24,7 @@ def channels_of(site: Site, channels: int, axis: int, *, matrix: bool = False) -
         if bias.size != channels:
             raise site.refuse(f"has {bias.size} biases for {channels} output channels")
     scales = site.weight_scales(1, axis, channels)
-    if matrix and len(scales) == 1:
-        factors = [fully_connected_factor(inner.scale, scales[0], out.scale)]
-    else:
-        factors = [channel_factor(inner.scale, scale, out.scale) for scale in scales]
+    factors = [channel_factor(inner.scale, scale, out.scale) for scale in scales]
     factors = [site.factor(factor) for factor in factors]
     if len(factors) == 1:
         factors *= channels
@@ -101,7 +98,7 @@ def fully_connected(site: Site) -> Layer:
     head["input_shapes"] = ((1, *lines, weights.shape[1]),)
     _bias_on_its_scale(site)
     return FullyConnected(
-        **head, **channels_of(site, weights.shape[0], 0, matrix=True), weights=frozen_array(weights, np.int8)
+        **head, **channels_of(site, weights.shape[0], 0), weights=frozen_array(weights, np.int8)
     )
 
 

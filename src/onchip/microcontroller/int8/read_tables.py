@@ -118,4 +118,4 @@ TABLES: Mapping[str, Callable[[Site, Scale, Scale], Int8]] = {
     "RELU_N1_TO_1": _relu("RELU_N1_TO_1"),
     "TANH": _tanh,
 }
-"""What makes the table of each operator, from its site and the scales of its input and output."""
+"""The maker of each operator's table, from its site and the scales of its input and output."""

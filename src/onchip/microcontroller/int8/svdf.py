@@ -102,7 +102,9 @@ def svdf(reading: States, node: Node) -> None:
     bias = site.constant(3, INT32, "biases") if site.has(3) else np.zeros(units, np.int32)
     if bias.size != units or state.elements != filters * memory:
         raise site.refuse(f"has {bias.size} biases and {state.elements} kept numbers")
-    scale, zero = found.scales[0], found.zero_points[0]
+    scale, zero = site.scale(4) if width == 1 else (found.scales[0], 0)
+    if width == 2 and (any(found.zero_points) or not scale > 0):
+        raise site.refuse(f"keeps {state.name} with a zero point, or on scale {scale:g}")
     into, out_of = _factors(site, scale)
     old = reading.begin(f"{node.label} state", filters * memory * width, scale, zero if width == 1 else 0)
     kept = reading.tensors[old].shape

@@ -31,4 +31,4 @@ OWN: Mapping[type[Own], Callable[[Any], OwnUse]] = {
     SvdfSum: svdf_sum_use,
     TransposeConv: transpose_conv_use,
 }
-"""What makes the kernel of each."""
+"""The maker of each kernel."""
