@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # a line for each mutant
 """Break every rule of the law of time once, and see whether the suite's random plans notice.
 
     python benchmarks/time_mutants.py [--seeds 60]
