@@ -243,4 +243,26 @@ def test_a_step_waits_for_a_slot_that_is_still_stored() -> None:
     assert [end - start for start, end in stores] == [stores[0][1] - stores[0][0]] * 4
 
 
+def test_partial_sums_come_back_once_they_are_stored() -> None:
+    """Three slots for two boxes: no slot is waited for, and the store of the same box is still under way."""
+    slow = replace(TILES, channels=(TILES.channels[0], replace(TILES.channels[0], bytes_per_second=10**6)))
+    nest, _ = nest_of(WORDED, SPILLED.format(A=":2", B=":2", z=":3@/1").splitlines())
+    line = Timeline()
+    found = timed_plan(WORDED.network, [nest], [["up", "down"]], replace(CHIP, tiles=slow))
+    nest_times_of(found, timeline=line)
+    z = [(stored, start, end) for _, name, stored, _, start, end, _ in line.transfers if name == "z"]
+    stores = [end for stored, _, end in z if stored]
+    comes = [start for stored, start, _ in z if not stored]
+    assert len(stores) == 6
+    assert all(start >= stores[n] for n, start in enumerate(comes))
+    assert comes[0] == stores[1]  # both stand earlier: `up` is between
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [65, 68, 196])
+def test_plans_in_which_slots_and_gates_bind(seed: int) -> None:
+    """Plans that show what the first ones do not: `benchmarks/time_mutants.py` found them."""
+    time_trial(seed, most=4)
+
+
 ONE = network_of("m=4 d=4 f=6", ["up MatMul: h(m,f) = x(m,d) A(d,f)"], ["x"], ["h"])
