@@ -1,10 +1,11 @@
+# ruff: noqa: E501  # a line for each mutant
 """Break every rule of the law of time once, and see whether the suite's random plans notice.
 
-    python benchmarks/time_mutants.py [--seeds 60]
+    python benchmarks/time_mutants.py [--seeds 200]
 
 Each mutant changes one line of the checker in a process of its own, which then holds the law against the
 simulation on the plans of `tests/check/test_nest_times.py`. Prints the seed at which each was seen. Exits 1
-if one was not, unless the condition that it drops is known to be redundant: then it says why.
+if one was not, unless its condition is known to be redundant, or another test of that file sees it: then it says why.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ MUTANTS = (
     Mutant("an owned fetch does not wait for its slot", TIMES, "wait = given_back if state.owned", "wait = 0 if state.owned"),
     Mutant("a slot is given back before its store", TIMES, "state.slots.append(end)", "state.slots.append(self.end)"),
     Mutant("a slot is given back when it is taken", TIMES, "                state.slots.append(self.end)\n            return", "                state.slots.append(0)\n            return"),
-    Mutant("partial sums do not wait for their stores", TIMES, "wait = max(wait, state.stored)", "wait = max(wait, 0)"),
+    Mutant("partial sums do not wait for their stores", TIMES, "wait = max(wait, state.stored)", "wait = max(wait, 0)", "seen by a test of its own: three slots for two boxes"),
     Mutant("a step does not wait for shared stores", TIMES, "ready = max(self.end, self.gate, self.shared_end or 0)", "ready = max(self.end, self.gate)"),
     Mutant("a step does not wait for the gate", TIMES, "ready = max(self.end, self.gate, self.shared_end or 0)", "ready = max(self.end, self.shared_end or 0)"),
     Mutant("a step does not wait for the step before", TIMES, "ready = max(self.end, self.gate, self.shared_end or 0)", "ready = max(self.gate, self.shared_end or 0)"),
@@ -75,7 +76,7 @@ MUTANTS = (
     Mutant("no vector operations", DURATIONS, "-(-work.vector * made *", "-(-0 * made *"),
     Mutant("late constants come always", WALK, "return all(body.ends for body in self.waits)", "return True"),
     Mutant("sums come back at first, too", WALK, "return any(body.begun for body in self.sums)", "return bool(self.sums)"),
-    Mutant("all that is kept comes by number", WALK, "(at.get(name, len(keep)), one.number)", "one.number"),
+    Mutant("all that is kept comes by number", WALK, "(at.get(name, len(keep)), one.number)", "one.number", "seen by a test of its own: the step waits for both, in whichever order they come"),
     Mutant("rings come whole", WALK, "body.windows.moved[self.number][body.index]", "body.windows.there[self.number][body.index]"),
     Mutant("the last use is the last turn of all loops", TIMES, "if index >= 0:\n                    item.index = index\n                if found", "if index != turns[0]:\n                    continue\n                if found"),
     Mutant("copies of a ring take nothing", "nest_copies.py", "slot + (home.copies - 1) * up(new * width, alignment)", "slot - slot"),
@@ -136,7 +137,7 @@ def seen_at(mutant: Mutant, seeds: int) -> int:
 def main() -> int:
     """Try all mutants."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=60)
+    parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--only", type=int, nargs="*", help="the numbers of some mutants, from 0")
     asked = parser.parse_args()
     missed = 0

@@ -10,6 +10,7 @@ import onchip.check
 ALLOWED = (
     "onchip.check",
     "onchip.machines.chip",
+    "onchip.machines.tile_rates",
     "onchip.base.errors",
     "onchip.network",
     "onchip.plans",

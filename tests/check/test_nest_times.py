@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from timed_plans import CHIP, EXAMPLE, SPILLED, TILES, WORDED, chained, example, timed_plan
 
+from nest_networks import nest_of, network_of
 from onchip.base.errors import ChipError, IllegalPlan, PlanFormatError
 from onchip.check import check, layout_of
 from onchip.check.nest_clock import nest_times_of
@@ -206,3 +207,62 @@ def test_the_law_agrees_with_the_simulation(first: int) -> None:
 def test_random_plans_are_not_all_refused() -> None:
     found = sum((time_trial(seed, most=2) for seed in Random(1).sample(range(1000), 8)), start=time_trial(3))
     assert found["no legal group"] < 8
+
+
+def test_the_order_of_what_is_kept_orders_fetches() -> None:
+    """With B before A the first product waits for both."""
+    nest = example(A=2, B=2)
+    (loop,) = nest.body
+    turned = replace(nest, body=(replace(loop, keep=("B", "A")),))  # type: ignore[arg-type]
+    line = Timeline()
+    nest_times_of(timed_plan(WORDED.network, [turned], [["up", "down"]]), timeline=line)
+    # `up` is the first step, so A stands in its line and B in the next one: the order is within a line
+    assert [name for _, name, *_ in line.transfers][:3] == ["A", "x", "B"]
+    both = nest_of(WORDED, ["for f 2", "  keep x h", "  keep A", "  run up"])[0]
+    other = nest_of(WORDED, ["for f 2", "  keep A", "  keep x h", "  run up"])[0]
+    for one, first in ((both, ["x", "A"]), (other, ["A", "x"])):
+        line = Timeline()
+        alone = timed_plan(ONE.network, [one], [["up"]])
+        nest_times_of(alone, timeline=line)
+        assert [name for _, name, *_ in line.transfers][:2] == first
+
+
+def test_a_step_waits_for_a_slot_that_is_still_stored() -> None:
+    """Steps of 5 ns, stores of 4 bytes: 7 ns on one channel, 4,002,000 on a slow one. Two slots of h."""
+    slow = replace(TILES, channels=(TILES.channels[0], replace(TILES.channels[0], bytes_per_second=10**6)))
+    chip = replace(CHIP, tiles=slow)
+    nest, _ = nest_of(ONE, ["keep x A", "for m 1", "  keep h:2@/1", "  run up"])
+    found = timed_plan(ONE.network, [nest], [["up"]], chip)
+    line = Timeline()
+    nest_times_of(found, timeline=line, walk_all=True)
+    stores = [(start, end) for _, name, stored, _, start, end, _ in line.transfers if stored]
+    steps = [(start, end) for _, _, start, end in line.steps]
+    # step 2 writes where step 0 did, whose store ends late; step 3 waits for that of step 1
+    assert steps[2][0] == stores[0][1]
+    assert steps[3][0] == stores[1][1]
+    assert [end - start for start, end in stores] == [stores[0][1] - stores[0][0]] * 4
+
+
+def test_partial_sums_come_back_once_they_are_stored() -> None:
+    """Three slots for two boxes: no slot is waited for, and the store of the same box is still under way."""
+    slow = replace(TILES, channels=(TILES.channels[0], replace(TILES.channels[0], bytes_per_second=10**6)))
+    nest, _ = nest_of(WORDED, SPILLED.format(A=":2", B=":2", z=":3@/1").splitlines())
+    line = Timeline()
+    found = timed_plan(WORDED.network, [nest], [["up", "down"]], replace(CHIP, tiles=slow))
+    nest_times_of(found, timeline=line)
+    z = [(stored, start, end) for _, name, stored, _, start, end, _ in line.transfers if name == "z"]
+    stores = [end for stored, _, end in z if stored]
+    comes = [start for stored, start, _ in z if not stored]
+    assert len(stores) == 6
+    assert all(start >= stores[n] for n, start in enumerate(comes))
+    assert comes[0] == stores[1]  # both stand earlier: `up` is between
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [65, 68, 196])
+def test_plans_in_which_slots_and_gates_bind(seed: int) -> None:
+    """Plans that show what the first ones do not: `benchmarks/time_mutants.py` found them."""
+    time_trial(seed, most=4)
+
+
+ONE = network_of("m=4 d=4 f=6", ["up MatMul: h(m,f) = x(m,d) A(d,f)"], ["x"], ["h"])
