@@ -83,14 +83,27 @@ def mcu(
             help="print RAM against work, every plan that none beats in both, and which of them --ram takes",
         ),
     ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="write RAM step by step, flash and instructions by layer as one HTML page"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Plan an int8 network onto a microcontroller, write its C, run it on the emulated core."""
     from onchip.microcontroller.project.write import replaceable
 
     writable(plan, Path(model), use)
+    writable(report, Path(model), use, plan)
     if front:
-        for given, flag in ((run, "--run"), (output, "--output"), (use, "--use"), (compare, "--compare")):
+        for given, flag in (
+            (run, "--run"),
+            (output, "--output"),
+            (use, "--use"),
+            (compare, "--compare"),
+            (report, "--report"),
+        ):
             if given:
                 raise UsageError("is not for --front: take a point's plan with --ram and -p", item=flag)
         _front(model, options, ram, plan, as_json=as_json)
@@ -110,6 +123,10 @@ def mcu(
             progress=say,
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
         )
+        if report is not None:
+            from onchip.microcontroller.result.report import report as write_report
+
+            write_report(made, report, progress=say)
     if plan is not None:
         made.plan.save(plan)
     if output is not None:
@@ -121,7 +138,7 @@ def mcu(
 
         console = stdout()
         console.print(table(made))
-        for target, what in ((plan, "plan"), (output, "project")):
+        for target, what in ((plan, "plan"), (output, "project"), (report, "report")):
             if target is not None:
                 console.print(f"{what} written to {target}", markup=False, highlight=False, soft_wrap=True)
     if made.short:

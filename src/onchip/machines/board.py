@@ -21,6 +21,7 @@ MOST_BYTES = 256 << 20
 """The limit of a memory's size; more than any board has."""
 
 _Bytes = Annotated[int, msgspec.Meta(ge=1024, le=MOST_BYTES)]
+_Hertz = Annotated[int, msgspec.Meta(ge=1_000, le=10_000_000_000)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
@@ -29,7 +30,7 @@ class Board:
     """A microcontroller: its core, and the bytes of RAM and flash that a program may use.
 
     `ram_bytes` is the largest piece of RAM that is contiguous: pools and stacks are not split. A core has the
-    DSP instructions; floating point is not used.
+    DSP instructions; floating point is not used. `clock_hz` is the most that its core may run at, if stated.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Board:
     ram_bytes: int
     flash_bytes: int
     description: str = ""
+    clock_hz: int | None = None
 
 
 class _Board(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,6 +47,7 @@ class _Board(msgspec.Struct, forbid_unknown_fields=True):
     ram_bytes: _Bytes
     flash_bytes: _Bytes
     description: str = ""
+    clock_hz: _Hertz | None = None
 
 
 def builtin_boards() -> tuple[Board, ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from onchip.microcontroller.segments import SegmentOptions
     from onchip.plans import Plan as PlanProgram
 
-__all__ = ["Maker", "built", "can_build"]
+__all__ = ["Maker", "built", "can_build", "constants_beyond"]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def built(
     Raises `MissingTool` if it is to run and cannot, `EmulationFailed`, `InputError` naming the temporary
     folder where that cannot be written.
     """
-    short = _constants_beyond(board, sources)
+    short = constants_beyond(board, sources)
     if not runs:
         try:
             find_toolchain()
@@ -163,7 +163,7 @@ def built(
             raise InputError(reason, where=str(problem.filename or folder)) from None
 
 
-def _constants_beyond(board: Board, sources: Sources) -> tuple[tuple[str, int, int], ...]:
+def constants_beyond(board: Board, sources: Sources) -> tuple[tuple[str, int, int], ...]:
     """Return the memories that are certain to be too small before anything is compiled."""
     constants = sum(sources.constant_bytes.values())
     needs = (("RAM", sources.arena_bytes, board.ram_bytes), ("flash", constants, board.flash_bytes))
