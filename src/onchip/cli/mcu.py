@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from onchip import api
-from onchip.base.errors import DoesNotFitBoard, Mismatch, UsageError
+from onchip.base.errors import DoesNotFitBoard, Mismatch, NegativeAnswer, UsageError
 from onchip.base.flags import expand_options
 from onchip.cli import complete
 from onchip.cli.answer import print_data
@@ -83,6 +84,20 @@ def mcu(
             help="print RAM against work, every plan that none beats in both, and which of them --ram takes",
         ),
     ] = False,
+    fit: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="print RAM, flash and time on every board instead: linked and counted, where it can be",
+        ),
+    ] = False,
+    inputs: Annotated[
+        Path | None,
+        typer.Option("--inputs", help="inputs to compute, with --run to run: a .npy file, one a row"),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="the classes of --inputs, for the accuracy: a .npy file")
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -96,17 +111,27 @@ def mcu(
 
     writable(plan, Path(model), use)
     writable(report, Path(model), use, plan)
+    if front or fit:
+        _alone(
+            "--front" if front else "--fit",
+            {
+                "--run": run,
+                "--output": output,
+                "--use": use,
+                "--compare": compare,
+                "--inputs": inputs,
+                "--labels": labels,
+                "--report": report if front else None,
+                "--fit": front and fit,
+                "--ram": ram if fit else None,
+                "--plan": plan if fit else None,
+            },
+        )
     if front:
-        for given, flag in (
-            (run, "--run"),
-            (output, "--output"),
-            (use, "--use"),
-            (compare, "--compare"),
-            (report, "--report"),
-        ):
-            if given:
-                raise UsageError("is not for --front: take a point's plan with --ram and -p", item=flag)
         _front(model, options, ram, plan, as_json=as_json)
+        return
+    if fit:
+        _fit(model, options, board, kernels, report, as_json=as_json)
         return
     if output is not None:
         replaceable(output)
@@ -120,6 +145,8 @@ def mcu(
             compare=compare,
             run=run,
             run_limit=run_limit,
+            inputs=inputs,
+            labels=labels,
             progress=say,
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
         )
@@ -145,6 +172,40 @@ def mcu(
         raise DoesNotFitBoard(made.board.name, made.short)
     if made.run is not None and not made.run.match:
         raise Mismatch(f"{made.run.different:,} of {made.run.output_bytes:,} output bytes differ")
+
+
+def _alone(mode: str, given: Mapping[str, object]) -> None:
+    """Refuse options that a mode has no use for."""
+    for flag, value in given.items():
+        if value:
+            raise UsageError(f"is not for {mode}", item=flag)
+
+
+def _fit(
+    model: str, options: SegmentOptions, board: str, kernels: Kernels, report: Path | None, *, as_json: bool
+) -> None:
+    """Print the network on every board, the given one among them."""
+    from onchip.machines.board import builtin_boards, load_board
+    from onchip.microcontroller.result.board_fits_table import fits_table
+    from onchip.microcontroller.result.report import report as write_report
+
+    chosen, known = load_board(board), builtin_boards()
+    boards = known if chosen in known else (chosen, *known)
+    given = {name: getattr(options, name) for name in options.__dataclass_fields__}
+    with progress(as_json) as say:
+        rows = api.mcu_fit(model, boards, kernels=kernels, progress=say, **given)
+        if report is not None:
+            made = api.mcu(model, chosen, kernels=kernels, progress=say, **given)
+            write_report(made, report, boards=rows, progress=say)
+    if as_json:
+        print_data(json.dumps({"network": model, "boards": [row.data() for row in rows]}))
+    else:
+        console = stdout()
+        console.print(fits_table(model, rows))
+        if report is not None:
+            console.print(f"report written to {report}", markup=False, highlight=False, soft_wrap=True)
+    if not any(row.fits for row in rows):
+        raise NegativeAnswer("fits none of these boards")
 
 
 def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | None, *, as_json: bool) -> None:

@@ -161,10 +161,8 @@ class _Once:
         with temporary_folder() as folder:
             try:
                 image = link(sources, model, roomy, folder)
-                (x,) = inputs_of(model, 1)
-                ran = emulate(
-                    image, {"in": x.tobytes()}, outputs=("out",), seconds=reckoned_seconds(model, 1)
-                )
+                content = inputs_of(model, 1)[0].tobytes()
+                ran = emulate(image, {"in": content}, outputs=("out",), seconds=reckoned_seconds(model, 1))
             except (MissingTool, TooLargeToEmulate, DoesNotFitBoard) as problem:
                 return str(problem)
         counts = ran.by_mark.get(len(model.layers))

@@ -34,6 +34,8 @@ def table(made: Microcontroller) -> RenderableType:
         parts += [Text(), Text("RAM by method", style="bold"), Padding(_beside(made), (0, 0, 0, 2))]
     if made.run is not None:
         parts += [Text(), *_run(made)]
+    if made.tried is not None:
+        parts += [Text(), Text("On your inputs", style="bold"), *(Text(s) for s in made.tried.sentences())]
     return Group(*parts)
 
 

@@ -40,9 +40,8 @@ def html(
     made: Microcontroller,
     others: Sequence[Lever] = (),
     boards: Sequence[BoardFit] = (),
-    tried: Sequence[str] = (),
 ) -> str:
-    """Return the page; `others` are other plans, `boards` other boards, `tried` what a user's inputs gave."""
+    """Return the page; `others` are other plans of the network, `boards` what it takes on other boards."""
     from markupsafe import Markup
 
     style = asset("page.css") + asset("mcu.css")
@@ -64,7 +63,7 @@ def html(
         boards=[_board(made, row) for row in boards],
         boards_say=" ".join(fits_sentence(boards)) if boards else "",
         methods=_methods(made),
-        tried=list(tried),
+        tried=[] if made.tried is None else made.tried.sentences(),
         facts=_facts(made),
         style=Markup(style),
         script=Markup(script),
@@ -79,11 +78,10 @@ def report(
     path: Path,
     *,
     boards: Sequence[BoardFit] = (),
-    tried: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Write the page, after planning the network with the other options that might lower its peak."""
-    write_atomically(path, html(made, levers(made, progress), boards, tried))
+    write_atomically(path, html(made, levers(made, progress), boards))
 
 
 @cache
