@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from onchip import api
-from onchip.base.errors import DoesNotFitBoard, Mismatch, NegativeAnswer, UsageError
+from onchip.base.errors import DoesNotFitBoard, Infeasible, Mismatch, NegativeAnswer, UsageError
 from onchip.base.flags import expand_options
 from onchip.cli import complete
 from onchip.cli.answer import print_data
@@ -128,7 +128,7 @@ def mcu(
             },
         )
     if front:
-        _front(model, options, ram, plan, as_json=as_json)
+        _front(model, options, board, ram, plan, as_json=as_json)
         return
     if fit:
         _fit(model, options, board, kernels, report, as_json=as_json)
@@ -208,29 +208,39 @@ def _fit(
         raise NegativeAnswer("fits none of these boards")
 
 
-def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | None, *, as_json: bool) -> None:
+def _front(
+    model: str, options: SegmentOptions, board: str, ram: str | None, plan: Path | None, *, as_json: bool
+) -> None:
     """Print the curve, and write the plan of the point that fits."""
     from onchip.base.units import parse_bytes
+    from onchip.machines.board import load_board
     from onchip.microcontroller.load import int8_model
     from onchip.microcontroller.network import network_of
+    from onchip.microcontroller.result.front_linked import Taken, point_within
     from onchip.microcontroller.result.microcontroller_front import data, table
     from onchip.microcontroller.segments.frontier import front
-    from onchip.microcontroller.segments.planning import plan_of, too_little
+    from onchip.microcontroller.segments.planning import plan_of
     from onchip.planners.limits import Limits
     from onchip.plans import write_plan
 
     limit = None if ram is None else parse_bytes(ram, option="--ram")
-    network = network_of(int8_model(model))
+    on, read = load_board(board), int8_model(model)
+    refused: Infeasible | None = None
     with progress(as_json) as say:
-        found = front(network, options, limits=Limits.of(options, say))
-    taken = found.points[0] if limit is None else found.within(limit)
-    marked = None if limit is None else taken
+        found = front(network_of(read), options, limits=Limits.of(options, say))
+        taken = Taken(found.points[0], None)
+        if limit is not None:
+            try:
+                taken = point_within(found, read, on, limit, options, say)
+            except Infeasible as no:
+                refused = no
+    marked = None if limit is None or refused is not None else taken
     if as_json:
-        print_data(json.dumps(data(found, network.name, options, marked)))
+        print_data(json.dumps(data(found, read.name, options, marked)))
     else:
-        stdout().print(table(found, network.name, options, marked))
-    if taken is None:
-        assert limit is not None
-        raise too_little(found.chain, found.points[-1].choice, limit)
+        stdout().print(table(found, read.name, options, marked))
+    if refused is not None:
+        raise refused
     if plan is not None:
-        write_plan(plan_of(found.chain, taken.choice, taken.ram_bytes, options), plan)
+        point = taken.point
+        write_plan(plan_of(found.chain, point.choice, point.ram_bytes, options), plan)
