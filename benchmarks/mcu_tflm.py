@@ -187,7 +187,8 @@ def program(peer: Peer, model: Path, folder: Path) -> Image:
     )
     texts = {
         "main.c": f"int run_tflm(void);\n{marks}int main(void) {{ return run_tflm(); }}\n",
-        "file.S": f'.section .rodata\n.balign 16\n.global model_file\nmodel_file:\n.incbin "{model.resolve()}"\n',
+        "file.S": ".section .rodata\n.balign 16\n.global model_file\nmodel_file:\n"
+        f'.incbin "{model.resolve()}"\n',
     }
     flags = ("-O3", "-std=c11", "-w", "-ffunction-sections", "-fdata-sections", str(together), "-lm")
     board = replace(BOARD, core=peer.core)
@@ -206,10 +207,9 @@ def operator_names(content: bytes) -> list[str]:
 def _call(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
-        sys.exit(
-            f"{' '.join(command[:1])} ... {command[-1]}: {(lines or done.stderr.splitlines() or ['failed'])[0]}"
-        )
+        printed = done.stderr.splitlines()
+        wrong = [line for line in printed if "error" in line or "undefined" in line] or printed or ["failed"]
+        sys.exit(f"{command[0]} ... {command[-1]}: {wrong[0]}")
 
 
 class Table:
@@ -220,7 +220,10 @@ class Table:
         self.peer = Peer(asked.tflm, asked.third_party, asked.cmsis, asked.core, folder)
 
     def lines(self) -> Iterator[str]:
-        yield "| network | TFLM's arena | its stack | its instructions | plan | linked RAM | instructions | RAM | instructions | bytes that differ |"
+        yield (
+            "| network | TFLM's arena | its stack | its instructions | plan | linked RAM | instructions"
+            " | RAM | instructions | bytes that differ |"
+        )
         yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
         for path in self.asked.models:
             try:

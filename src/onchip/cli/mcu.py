@@ -162,12 +162,16 @@ def mcu(
         print_data(json.dumps(made.data()))
     else:
         from onchip.microcontroller.result.microcontroller_table import table
+        from onchip.microcontroller.result.next_step import after_plan
+        from onchip.report.wording import SENTENCE, visible
 
         console = stdout()
         console.print(table(made))
         for target, what in ((plan, "plan"), (output, "project"), (report, "report")):
             if target is not None:
                 console.print(f"{what} written to {target}", markup=False, highlight=False, soft_wrap=True)
+        step = after_plan(model, board, made, None if output is None else str(output))
+        console.print(visible(step, SENTENCE), markup=False, highlight=False, soft_wrap=True)
     if made.short:
         raise DoesNotFitBoard(made.board.name, made.short)
     if made.run is not None and not made.run.match:
@@ -187,7 +191,9 @@ def _fit(
     """Print the network on every board, the given one among them."""
     from onchip.machines.board import builtin_boards, load_board
     from onchip.microcontroller.result.board_fits_table import fits_table
+    from onchip.microcontroller.result.next_step import after_fit
     from onchip.microcontroller.result.report import report as write_report
+    from onchip.report.wording import SENTENCE, visible
 
     chosen, known = load_board(board), builtin_boards()
     boards = known if chosen in known else (chosen, *known)
@@ -204,6 +210,8 @@ def _fit(
         console.print(fits_table(model, rows))
         if report is not None:
             console.print(f"report written to {report}", markup=False, highlight=False, soft_wrap=True)
+        step = visible(after_fit(model, rows), SENTENCE)
+        console.print(step, markup=False, highlight=False, soft_wrap=True)
     if not any(row.fits for row in rows):
         raise NegativeAnswer("fits none of these boards")
 
