@@ -1,11 +1,11 @@
 """Reckoned costs beside counted ones: the factor of plans on fronts, and instructions of whole networks.
 
-    .venv/bin/python benchmarks/mcu_reckoned.py [--core cortex-m4] [--into docs/segments.md] MODEL.tflite ...
+    .venv/bin/python benchmarks/mcu_reckoned.py [--core C] [--into docs/segments.md] MODEL.tflite ...
 
-For each way in which the image comes, up to five plans along the front are written as C and counted on the
-emulated core, against the network layer by layer; every output byte is compared. `reckoned` is what `onchip
-mcu --front` prints. The last table holds `onchip.microcontroller.result.reckoned` against the same counts. The
-exit code says whether the errors are within those that the program states.
+For each way in which the image comes, up to five plans along the front are written as C and counted on an
+emulated core, against the network layer by layer; every output byte is compared. `reckoned` is what
+`onchip mcu --front` prints. The last table holds `onchip.microcontroller.result.reckoned` against the same
+counts. The exit code says whether the errors are within those that the program states.
 """
 
 from __future__ import annotations

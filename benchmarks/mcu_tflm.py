@@ -177,7 +177,8 @@ def program(peer: Peer, model: Path, folder: Path) -> Image:
     main = replace(peer, folder=folder).compiled(HERE / "mcu_tflm.cc", "main_tflm", f"-I{firmware}", *define)
     objects = [main, *(peer.compiled(peer.tflm / name, name.replace("/", "_")) for name in CORE_FILES)]
     objects += peer.operators(names)
-    sources = sorted((peer.cmsis / "Source").rglob("*.c"))
+    every = sorted((peer.cmsis / "Source").rglob("*.c"))
+    sources = [source for source in every if not source.stem.endswith(("_f16", "_f32"))]
     objects += [peer.compiled(source, source.stem) for source in sources]
     together = folder / "together.o"
     _call(["arm-none-eabi-ld", "-r", "-o", str(together), *map(str, dict.fromkeys(objects))])

@@ -57,8 +57,8 @@ def table(found: Front, name: str, options: SegmentOptions, taken: Taken | None)
     if taken is not None and taken.linked_ram is None:
         said += " --ram was compared with these bytes alone: the program was not linked."
     notes = (
-        "Bytes are those of activations, rings and workspaces; stack and statics come on top. Instructions are"
-        f" reckoned, against every layer on its own: counted ones were up to {100 * RECKONED_ERROR:.0f} %"
+        "Bytes are those of activations, rings and workspaces; stack and statics come on top. Instructions"
+        f" are reckoned, against every layer on its own: counted ones were up to {100 * RECKONED_ERROR:.0f} %"
         " away on public networks."
     )
     return Group(head, Text(), rows, Text(), Text(f"{said} {notes}"))
