@@ -138,8 +138,8 @@ def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
         what, tensor = end.upper(), model.tensors[t]
         _, height, width, channels = tensor.shape
         rows += [
-            f"/* {c_comment(short[tensor.name])}: rows, columns, channels; real = scale * (byte - zero point)."
-            f"{_was(model, t)} */",
+            f"/* {c_comment(short[tensor.name])}: rows, columns, channels;"
+            f" real = scale * (byte - zero point).{_was(model, t)} */",
             f"#define {big}_{what}_BYTES {tensor.bytes}",
             f"#define {big}_{what}_ROWS {height}",
             f"#define {big}_{what}_COLUMNS {width}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from onchip.base.errors import OnchipError
 from onchip.machines.board import MOST_BYTES
-from onchip.microcontroller.network import network_of
+from onchip.microcontroller.network import network_of, states_of
 from onchip.microcontroller.result.microcontroller_plan import planned_for
 from onchip.microcontroller.result.ram_steps import Part, RamStep
 from onchip.microcontroller.segments import SegmentOptions
@@ -104,7 +104,7 @@ def levers(made: Microcontroller, say: Callable[[str], None]) -> tuple[Lever, ..
             say(f"what --input {mode} --objective {objective} would take")
             options = SegmentOptions(mode, objective, SECONDS if objective == "least" else None)
             try:
-                plan = planned_for(network, MOST_BYTES, options).plan
+                plan = planned_for(network, MOST_BYTES, options, states_of(made.model)).plan
             except OnchipError:
                 continue
             if plan.result.extent_bytes < made.arena_bytes:

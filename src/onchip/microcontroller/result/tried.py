@@ -11,7 +11,7 @@ import numpy as np
 
 from onchip.microcontroller.compare.interpreter import interpreted
 from onchip.microcontroller.int8.model import Int8, Int8Model
-from onchip.microcontroller.int8.reference import run
+from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.result.given_inputs import read_inputs, read_labels
 
 __all__ = ["Tried", "tried"]
@@ -101,10 +101,11 @@ def tried(
     made = model.tensors[model.outputs[0]]
     wanted = None if labels is None else read_labels(labels, len(given), made.bytes)
     outputs = np.empty((len(given), made.bytes), np.int8)
+    session = Session(model)
     for i, x in enumerate(given):
         if i % 10 == 0:
             say(f"input {i + 1:,} of {len(given):,}")
-        outputs[i] = run(model, [x])[0].reshape(-1)
+        outputs[i] = session.run([x])[0].reshape(-1)
     say("asking LiteRT")
     other = interpreted(content, model, given)
     classes = _classes(outputs, made.scale, made.zero_point)
