@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         lengths,
         load,
         mcu,
+        mcu_fit,
         plan,
         read,
         session,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from onchip.by_length.table import Lengths
     from onchip.comparison.comparison import Comparison
     from onchip.machines.chip import Chip
+    from onchip.microcontroller.result.board_fits import BoardFit
     from onchip.microcontroller.result.microcontroller import Microcontroller
     from onchip.multi_dnn.dynamic import DynamicScheduler, StaticScheduler
     from onchip.multi_dnn.result.corunned import Corunned
@@ -66,6 +68,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "branches",
     "corun",
     "mcu",
+    "mcu_fit",
     "compare",
     "sweep",
     "lengths",
@@ -81,6 +84,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "Branched",
     "Corunned",
     "Microcontroller",
+    "BoardFit",
     "Comparison",
     "Swept",
     "Lengths",
@@ -122,6 +126,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "lengths",
         "load",
         "mcu",
+        "mcu_fit",
+        "mcu_fit",
         "plan",
         "read",
         "session",
@@ -150,6 +156,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "onchip.multi_dnn.dynamic": ("DynamicScheduler", "StaticScheduler"),
     "onchip.multi_dnn.result.corunned": ("Corunned",),
     "onchip.results.fused": ("Fused",),
+    "onchip.microcontroller.result.board_fits": ("BoardFit",),
     "onchip.microcontroller.result.microcontroller": ("Microcontroller",),
     "onchip.sweeps.swept": ("Swept",),
     "onchip.by_length.session": ("Session",),

@@ -38,6 +38,7 @@ from onchip.by_length.session import Session as Session
 from onchip.by_length.table import Lengths as Lengths
 from onchip.comparison.comparison import Comparison as Comparison
 from onchip.machines.chip import Chip as Chip
+from onchip.microcontroller.result.board_fits import BoardFit as BoardFit
 from onchip.microcontroller.result.microcontroller import Microcontroller as Microcontroller
 from onchip.multi_dnn.dynamic import DynamicScheduler as DynamicScheduler
 from onchip.multi_dnn.dynamic import StaticScheduler as StaticScheduler
@@ -60,6 +61,7 @@ __all__ = [
     "branches",
     "corun",
     "mcu",
+    "mcu_fit",
     "compare",
     "sweep",
     "lengths",
@@ -73,6 +75,7 @@ __all__ = [
     "Branched",
     "Corunned",
     "Microcontroller",
+    "BoardFit",
     "Comparison",
     "Swept",
     "Lengths",
@@ -403,6 +406,8 @@ def mcu(
     runs: int = 3,
     seed: int = 0,
     run_limit: float | None = None,
+    inputs: str | Path | None = None,
+    labels: str | Path | None = None,
     progress: Progress | None = None,
     input: Literal["held", "once", "again"] = "held",
     objective: Literal["free", "once", "least"] = "free",
@@ -416,11 +421,35 @@ def mcu(
     all shapes, or specialised but for those that must be shared for the code to fit the flash. `run` builds
     the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte; the
     emulator is stopped after `run_limit` seconds, by default ample for the network's work. `compare` adds
-    other methods' needs for the same network (`beside` of the result). `options` are the fields of
-    `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
+    other methods' needs for the same network (`beside` of the result). `inputs` is a `.npy` file of inputs to
+    compute (`tried` of the result), with `run` those that run, and `labels` one of their classes. `options`
+    are the fields of `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
 
     Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
     `run` `MissingTool` or `EmulationFailed`. What a board lacks for the linked program is in the result.
+
+    Options:
+
+    - `input` (default 'held'): The input image: `held` in RAM, fetched `once` row by row, or fetched `again` where it is needed again.
+    - `objective` (default 'free'): `free`: the fewest bytes that cost no instructions, and where those are too many the fewest instructions that fit; `once`: the fewest bytes with no row made twice; `least`: the fewest bytes.
+    - `time_limit` (default None): Seconds for the search among plans that do work anew; the best so far is taken.
+    """
+
+def mcu_fit(
+    model: str | Path | Int8Model,
+    boards: Sequence[str | Path | Board] | None = None,
+    *,
+    kernels: Kernels = "auto",
+    progress: Progress | None = None,
+    input: Literal["held", "once", "again"] = "held",
+    objective: Literal["free", "once", "least"] = "free",
+    time_limit: float | None = None,
+) -> tuple[BoardFit, ...]:
+    """Return RAM, flash and time of an int8 network on every board: the built-in ones, or those named.
+
+    The network is planned for each board's RAM; every program is built, linked and counted once on the
+    emulated core, where there are a cross compiler and an emulator for it, and else reckoned. `options` are
+    the fields of `SegmentOptions`. Raises `ModelError`, `ChipError`, `UsageError`.
 
     Options:
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from onchip.machines.board import Board
     from onchip.machines.soc import SoC
     from onchip.microcontroller.int8.model import Int8Model
+    from onchip.microcontroller.result.board_fits import BoardFit
     from onchip.microcontroller.result.microcontroller import Kernels, Microcontroller
     from onchip.multi_dnn.profile import Profile
     from onchip.multi_dnn.result.corunned import Corunned
@@ -57,6 +58,7 @@ __all__ = [
     "lengths",
     "load",
     "mcu",
+    "mcu_fit",
     "plan",
     "read",
     "sweep",
@@ -406,6 +408,8 @@ def mcu(
     runs: int = 3,
     seed: int = 0,
     run_limit: float | None = None,
+    inputs: str | Path | None = None,
+    labels: str | Path | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Microcontroller:
@@ -417,8 +421,9 @@ def mcu(
     all shapes, or specialised but for those that must be shared for the code to fit the flash. `run` builds
     the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte; the
     emulator is stopped after `run_limit` seconds, by default ample for the network's work. `compare` adds
-    other methods' needs for the same network (`beside` of the result). `options` are the fields of
-    `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
+    other methods' needs for the same network (`beside` of the result). `inputs` is a `.npy` file of inputs to
+    compute (`tried` of the result), with `run` those that run, and `labels` one of their classes. `options`
+    are the fields of `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
 
     Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
     `run` `MissingTool` or `EmulationFailed`. What a board lacks for the linked program is in the result.
@@ -440,7 +445,19 @@ def mcu(
     read_model = int8_model(model) if isinstance(model, str | Path) else model
     if kernels not in get_args(Kernels):
         raise UsageError(f"{kernels!r} is not one of {', '.join(get_args(Kernels))}", item="kernels")
-    maker = Maker(read_model, on, planning, runs if run else 0, progress or (lambda _: None), seed, run_limit)
+    say = progress or (lambda _: None)
+    made_of = None
+    if inputs is not None:
+        from onchip.microcontroller.result.tried import tried
+
+        if not isinstance(model, str | Path):
+            raise UsageError("needs the model's file", item="inputs")
+        path = None if labels is None else Path(labels)
+        made_of = tried(read_model, file_bytes(model), Path(inputs), path, say)
+    elif labels is not None:
+        raise UsageError("needs --inputs", item="--labels")
+    own = None if made_of is None else list(made_of.inputs)
+    maker = Maker(read_model, on, planning, runs if run else 0, say, seed, run_limit, own)
     if plan is not None:
         given = Plan.of(read_plan(plan) if isinstance(plan, str | Path) else plan)
         given.check()
@@ -454,11 +471,42 @@ def mcu(
 
             every = shareable(read_model) if kernels == "shared" else ()
             raise with_all_that_is_linked(no, maker, every) from None
+    made = replace(made, tried=made_of)
     if compare:
         if not isinstance(model, str | Path):
             raise UsageError("needs the model's file", item="compare")
         return maker.beside(made, file_bytes(model))
     return made
+
+
+@takes(SegmentOptions)
+def mcu_fit(
+    model: str | Path | Int8Model,
+    boards: Sequence[str | Path | Board] | None = None,
+    *,
+    kernels: Kernels = "auto",
+    progress: Progress | None = None,
+    **options: Any,
+) -> tuple[BoardFit, ...]:
+    """Return RAM, flash and time of an int8 network on every board: the built-in ones, or those named.
+
+    The network is planned for each board's RAM; every program is built, linked and counted once on the
+    emulated core, where there are a cross compiler and an emulator for it, and else reckoned. `options` are
+    the fields of `SegmentOptions`. Raises `ModelError`, `ChipError`, `UsageError`.
+    """
+    from onchip.machines.board import Board, builtin_boards
+    from onchip.microcontroller.load import int8_model
+    from onchip.microcontroller.result.board_fits import board_fits
+    from onchip.microcontroller.result.microcontroller import Kernels
+
+    planning = options_of(SegmentOptions, options)
+    read_model = int8_model(model) if isinstance(model, str | Path) else model
+    if kernels not in get_args(Kernels):
+        raise UsageError(f"{kernels!r} is not one of {', '.join(get_args(Kernels))}", item="kernels")
+    on = (
+        builtin_boards() if boards is None else [b if isinstance(b, Board) else load_board(b) for b in boards]
+    )
+    return board_fits(read_model, on, planning, kernels, progress or (lambda _: None))
 
 
 def _less_ram(on: Board, ram: str | int) -> int:

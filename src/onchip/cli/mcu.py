@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from onchip import api
-from onchip.base.errors import DoesNotFitBoard, Mismatch, UsageError
+from onchip.base.errors import DoesNotFitBoard, Infeasible, Mismatch, NegativeAnswer, UsageError
 from onchip.base.flags import expand_options
 from onchip.cli import complete
 from onchip.cli.answer import print_data
@@ -83,17 +84,54 @@ def mcu(
             help="print RAM against work, every plan that none beats in both, and which of them --ram takes",
         ),
     ] = False,
+    fit: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="print RAM, flash and time on every board instead: linked and counted, where it can be",
+        ),
+    ] = False,
+    inputs: Annotated[
+        Path | None,
+        typer.Option("--inputs", help="inputs to compute, with --run to run: a .npy file, one a row"),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="the classes of --inputs, for the accuracy: a .npy file")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="write RAM step by step, flash and instructions by layer as one HTML page"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Plan an int8 network onto a microcontroller, write its C, run it on the emulated core."""
     from onchip.microcontroller.project.write import replaceable
 
     writable(plan, Path(model), use)
+    writable(report, Path(model), use, plan)
+    if front or fit:
+        _alone(
+            "--front" if front else "--fit",
+            {
+                "--run": run,
+                "--output": output,
+                "--use": use,
+                "--compare": compare,
+                "--inputs": inputs,
+                "--labels": labels,
+                "--report": report if front else None,
+                "--fit": front and fit,
+                "--ram": ram if fit else None,
+                "--plan": plan if fit else None,
+            },
+        )
     if front:
-        for given, flag in ((run, "--run"), (output, "--output"), (use, "--use"), (compare, "--compare")):
-            if given:
-                raise UsageError("is not for --front: take a point's plan with --ram and -p", item=flag)
-        _front(model, options, ram, plan, as_json=as_json)
+        _front(model, options, board, ram, plan, as_json=as_json)
+        return
+    if fit:
+        _fit(model, options, board, kernels, report, as_json=as_json)
         return
     if output is not None:
         replaceable(output)
@@ -107,9 +145,15 @@ def mcu(
             compare=compare,
             run=run,
             run_limit=run_limit,
+            inputs=inputs,
+            labels=labels,
             progress=say,
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
         )
+        if report is not None:
+            from onchip.microcontroller.result.report import report as write_report
+
+            write_report(made, report, progress=say)
     if plan is not None:
         made.plan.save(plan)
     if output is not None:
@@ -118,41 +162,93 @@ def mcu(
         print_data(json.dumps(made.data()))
     else:
         from onchip.microcontroller.result.microcontroller_table import table
+        from onchip.microcontroller.result.next_step import after_plan
+        from onchip.report.wording import SENTENCE, visible
 
         console = stdout()
         console.print(table(made))
-        for target, what in ((plan, "plan"), (output, "project")):
+        for target, what in ((plan, "plan"), (output, "project"), (report, "report")):
             if target is not None:
                 console.print(f"{what} written to {target}", markup=False, highlight=False, soft_wrap=True)
+        step = after_plan(model, board, made, None if output is None else str(output))
+        console.print(visible(step, SENTENCE), markup=False, highlight=False, soft_wrap=True)
     if made.short:
         raise DoesNotFitBoard(made.board.name, made.short)
     if made.run is not None and not made.run.match:
         raise Mismatch(f"{made.run.different:,} of {made.run.output_bytes:,} output bytes differ")
 
 
-def _front(model: str, options: SegmentOptions, ram: str | None, plan: Path | None, *, as_json: bool) -> None:
+def _alone(mode: str, given: Mapping[str, object]) -> None:
+    """Refuse options that a mode has no use for."""
+    for flag, value in given.items():
+        if value:
+            raise UsageError(f"is not for {mode}", item=flag)
+
+
+def _fit(
+    model: str, options: SegmentOptions, board: str, kernels: Kernels, report: Path | None, *, as_json: bool
+) -> None:
+    """Print the network on every board, the given one among them."""
+    from onchip.machines.board import builtin_boards, load_board
+    from onchip.microcontroller.result.board_fits_table import fits_table
+    from onchip.microcontroller.result.next_step import after_fit
+    from onchip.microcontroller.result.report import report as write_report
+    from onchip.report.wording import SENTENCE, visible
+
+    chosen, known = load_board(board), builtin_boards()
+    boards = known if chosen in known else (chosen, *known)
+    given = {name: getattr(options, name) for name in options.__dataclass_fields__}
+    with progress(as_json) as say:
+        rows = api.mcu_fit(model, boards, kernels=kernels, progress=say, **given)
+        if report is not None:
+            made = api.mcu(model, chosen, kernels=kernels, progress=say, **given)
+            write_report(made, report, boards=rows, progress=say)
+    if as_json:
+        print_data(json.dumps({"network": model, "boards": [row.data() for row in rows]}))
+    else:
+        console = stdout()
+        console.print(fits_table(model, rows))
+        if report is not None:
+            console.print(f"report written to {report}", markup=False, highlight=False, soft_wrap=True)
+        step = visible(after_fit(model, rows), SENTENCE)
+        console.print(step, markup=False, highlight=False, soft_wrap=True)
+    if not any(row.fits for row in rows):
+        raise NegativeAnswer("fits none of these boards")
+
+
+def _front(
+    model: str, options: SegmentOptions, board: str, ram: str | None, plan: Path | None, *, as_json: bool
+) -> None:
     """Print the curve, and write the plan of the point that fits."""
     from onchip.base.units import parse_bytes
+    from onchip.machines.board import load_board
     from onchip.microcontroller.load import int8_model
     from onchip.microcontroller.network import network_of
+    from onchip.microcontroller.result.front_linked import Taken, point_within
     from onchip.microcontroller.result.microcontroller_front import data, table
     from onchip.microcontroller.segments.frontier import front
-    from onchip.microcontroller.segments.planning import plan_of, too_little
+    from onchip.microcontroller.segments.planning import plan_of
     from onchip.planners.limits import Limits
     from onchip.plans import write_plan
 
     limit = None if ram is None else parse_bytes(ram, option="--ram")
-    network = network_of(int8_model(model))
+    on, read = load_board(board), int8_model(model)
+    refused: Infeasible | None = None
     with progress(as_json) as say:
-        found = front(network, options, limits=Limits.of(options, say))
-    taken = found.points[0] if limit is None else found.within(limit)
-    marked = None if limit is None else taken
+        found = front(network_of(read), options, limits=Limits.of(options, say))
+        taken = Taken(found.points[0], None)
+        if limit is not None:
+            try:
+                taken = point_within(found, read, on, limit, options, say)
+            except Infeasible as no:
+                refused = no
+    marked = None if limit is None or refused is not None else taken
     if as_json:
-        print_data(json.dumps(data(found, network.name, options, marked)))
+        print_data(json.dumps(data(found, read.name, options, marked)))
     else:
-        stdout().print(table(found, network.name, options, marked))
-    if taken is None:
-        assert limit is not None
-        raise too_little(found.chain, found.points[-1].choice, limit)
+        stdout().print(table(found, read.name, options, marked))
+    if refused is not None:
+        raise refused
     if plan is not None:
-        write_plan(plan_of(found.chain, taken.choice, taken.ram_bytes, options), plan)
+        point = taken.point
+        write_plan(plan_of(found.chain, point.choice, point.ram_bytes, options), plan)

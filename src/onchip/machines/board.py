@@ -20,6 +20,7 @@ MOST_BYTES = 256 << 20
 """The limit of a memory's size; more than any board has."""
 
 _Bytes = Annotated[int, msgspec.Meta(ge=1024, le=MOST_BYTES)]
+_Hertz = Annotated[int, msgspec.Meta(ge=1_000, le=10_000_000_000)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
@@ -28,7 +29,7 @@ class Board:
     """A microcontroller: its core, and the bytes of RAM and flash that a program may use.
 
     `ram_bytes` is the largest piece of RAM that is contiguous: pools and stacks are not split. Floating point
-    is not used.
+    is not used. `clock_hz` is the most that its core may run at, if stated.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Board:
     ram_bytes: int
     flash_bytes: int
     description: str = ""
+    clock_hz: int | None = None
 
     @property
     def core_type(self) -> CoreType:
@@ -49,6 +51,7 @@ class _Board(msgspec.Struct, forbid_unknown_fields=True):
     ram_bytes: _Bytes
     flash_bytes: _Bytes
     description: str = ""
+    clock_hz: _Hertz | None = None
 
 
 def builtin_boards() -> tuple[Board, ...]:

@@ -14,12 +14,12 @@ from onchip.check import check
 from onchip.microcontroller.segments import Front, SegmentOptions, Space, front, plan_of
 from onchip.microcontroller.segments.blocks import Blocks
 from onchip.microcontroller.segments.chain import Chain
-from onchip.microcontroller.segments.frontier import chain_of
+from onchip.microcontroller.segments.frontier import chain_of, choose
 from onchip.microcontroller.segments.group import StageChoice
 from onchip.microcontroller.segments.options import InputMode
 from onchip.microcontroller.segments.search import Row, Search, rows_of_groups, simplest
 from onchip.network import Network
-from onchip.planners.limits import Limits
+from onchip.planners.limits import NO_LIMITS, Limits
 from ring_networks import chains
 
 HEIGHTS = (1, 2, 3)
@@ -112,6 +112,19 @@ NETWORKS = chains(operators=4, side=6, channels=3, steps=True)
 def test_no_plan_beats_the_front(network: Network, mode: InputMode) -> None:
     chain = chain_of(network)
     assert searched(chain, mode) == every_plan(chain, mode)
+
+
+@pytest.mark.thorough
+@settings(max_examples=20)
+@given(NETWORKS, st.sampled_from(MODES))
+def test_no_point_of_the_front_beats_the_fewest_bytes_with_less_work(
+    network: Network, mode: InputMode
+) -> None:
+    options = SegmentOptions(mode, objective="least")
+    least = choose(chain_of(network), 1 << 40, options, NO_LIMITS)
+    for point in front(network, options).points:
+        beaten = point.ram_bytes <= least.bytes and point.macs <= least.macs
+        assert not (beaten and point.macs + point.choice.slower < least.macs + least.slower)
 
 
 @pytest.mark.slow

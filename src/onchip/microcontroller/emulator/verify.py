@@ -98,17 +98,20 @@ def verify(
     seed: int = 0,
     seconds: float | None = None,
     reference: Callable[[Int8Model, Int8], bytes] | None = None,
+    given: Sequence[Int8] | None = None,
 ) -> Verified:
     """Build the network for the board, run it on `runs` random inputs and compare with the reference.
 
-    A core that a second machine emulates runs there as well, where its memories hold the program. Another
+    Inputs that are `given` are run instead. A core that a second machine emulates runs there as well, where
+    its memories hold the program. Another
     `reference` returns the output's bytes for an input, for example an interpreter's. No run of the
     emulator takes longer than `seconds`; the default is estimated from the network's work. Raises
     `DoesNotFitBoard`, `EmulationFailed` for a program that touches memory outside its own or does not end in
     time, `TooLargeToEmulate`, `MissingTool`.
     """
+    inputs = inputs_of(model, runs, seed) if given is None else given
+    runs = len(inputs)
     limit = reckoned_seconds(model, runs) if seconds is None else seconds
-    inputs = inputs_of(model, runs, seed)
     judge = reference or Session(model).bytes_of
     expected = b"".join(judge(model, x) for x in inputs)
     content = b"".join(x.tobytes() for x in inputs)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from onchip.base.errors import ModelError, PlanFormatError
+from onchip.base.short_names import short_names
 from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Int8Model, State
 from onchip.microcontroller.kernel_language import c_prelude, c_prototype, c_source
@@ -138,13 +139,14 @@ def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
     model, big = firmware.model, name.upper()
     inputs, outputs = _ends(model, "input", firmware.inputs), _ends(model, "output", firmware.outputs)
     named = [*zip(inputs, firmware.inputs, strict=True), *zip(outputs, firmware.outputs, strict=True)]
+    short = short_names(t.name for t in model.tensors)
     rows = [f"#ifndef {big}_H", f"#define {big}_H", "", "#include <stdint.h>", "", *_EXTERN_C, ""]
     for (end, _), (t, _) in named:
         what, tensor = end.upper(), model.tensors[t]
         _, height, width, channels = tensor.shape
         rows += [
-            f"/* {c_comment(tensor.name)}: rows, columns, channels; real = scale * (byte - zero point)."
-            f"{_was(model, t)} */",
+            f"/* {c_comment(short[tensor.name])}: rows, columns, channels;"
+            f" real = scale * (byte - zero point).{_was(model, t)} */",
             f"#define {big}_{what}_BYTES {tensor.bytes}",
             f"#define {big}_{what}_ROWS {height}",
             f"#define {big}_{what}_COLUMNS {width}",

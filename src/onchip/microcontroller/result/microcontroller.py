@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from onchip.microcontroller.int8.model import Int8Model
     from onchip.microcontroller.project import Sources
     from onchip.microcontroller.result.microcontroller_beside import Beside
+    from onchip.microcontroller.result.tried import Tried
     from onchip.results.planned import Plan
 
 __all__ = ["Buffers", "Kernels", "Microcontroller", "buffers"]
@@ -49,7 +50,8 @@ class Microcontroller:
     kernels for all shapes make the layers in `shared`. `shared_flash` are the bytes of flash of the program
     with as many layers sharing kernels as possible, where that was tried and does not fit either: all other
     figures are then of kernels made for each shape. `beside` are other methods, where requested. `unlinked`
-    is the reason why there is no image of a program that may fit.
+    is the reason why there is no image of a program that may fit. `tried` are the outputs for a user's
+    inputs.
     """
 
     model: Int8Model
@@ -64,6 +66,7 @@ class Microcontroller:
     beside: Beside = ()
     shared_flash: int | None = None
     unlinked: str | None = None
+    tried: Tried | None = None
 
     @property
     def kernels(self) -> Literal["specialised", "shared", "some shared"]:
@@ -147,6 +150,8 @@ class Microcontroller:
         }
         if self.beside:
             found["compare"] = [method.data() for method in self.beside]
+        if self.tried is not None:
+            found["tried"] = self.tried.data()
         if self.image is not None:
             found["linked_bytes"] = data(self.image, {})
         if self.run is not None:

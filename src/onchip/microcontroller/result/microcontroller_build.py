@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,22 +27,22 @@ from onchip.results.planned import Plan
 
 if TYPE_CHECKING:
     from onchip.machines.board import Board
-    from onchip.microcontroller.int8.model import Int8Model
+    from onchip.microcontroller.int8.model import Int8, Int8Model
     from onchip.microcontroller.project import Sources
     from onchip.microcontroller.segments import SegmentOptions
     from onchip.plans import Plan as PlanProgram
 
-__all__ = ["Maker", "built", "can_build"]
+__all__ = ["Maker", "built", "can_build", "constants_beyond"]
 
 
 @dataclass(frozen=True)
 class Maker:
     """Plans, writes and builds a network for a board; runs it on `runs` inputs, or only links it for 0.
 
-    Inputs are random, of `seed`; a run takes `seconds` at most (None: an estimate from the network). The
-    kernels for all shapes make the layers that are `shared`. A `builder` replaces `built`, and fewer bytes
-    than the `known` error needs are refused with it. Raises `Infeasible`, `NeedsTraffic`, `ModelError`, and
-    with `runs` `MissingTool` or `EmulationFailed`.
+    Inputs are random, of `seed`, unless they are `given`; a run takes `seconds` at most (None: an estimate
+    from the network). The kernels for all shapes make the layers that are `shared`. A `builder` replaces
+    `built`, and fewer bytes than the `known` error needs are refused with it. Raises `Infeasible`,
+    `NeedsTraffic`, `ModelError`, and with `runs` `MissingTool` or `EmulationFailed`.
     """
 
     model: Int8Model
@@ -52,6 +52,7 @@ class Maker:
     say: Callable[[str], None]
     seed: int = 0
     seconds: float | None = None
+    given: Sequence[Int8] | None = None
     builder: Callable[..., Microcontroller] | None = None
     known: Infeasible | NeedsTraffic | None = None
 
@@ -94,7 +95,14 @@ class Maker:
         sources = self._written(plan, shared)
         self.say("building and running" if self.runs else "building")
         made = (self.builder or built)(
-            self.model, self.board, plan, sources, runs=self.runs, seed=self.seed, seconds=self.seconds
+            self.model,
+            self.board,
+            plan,
+            sources,
+            runs=self.runs,
+            seed=self.seed,
+            seconds=self.seconds,
+            given=self.given,
         )
         return replace(made, whole=whole, shared=tuple(sorted(shared)))
 
@@ -137,13 +145,14 @@ def built(
     runs: int,
     seed: int = 0,
     seconds: float | None = None,
+    given: Sequence[Int8] | None = None,
 ) -> Microcontroller:
     """Return the network on the board, run on `runs` inputs; 0 only links it, where there is a compiler.
 
     Raises `MissingTool` if it is to run and cannot, `EmulationFailed`, `InputError` naming the temporary
     folder where that cannot be written.
     """
-    short = _constants_beyond(board, sources)
+    short = constants_beyond(board, sources)
     if not runs:
         try:
             find_toolchain(board.core_type.family)
@@ -154,7 +163,7 @@ def built(
             if not runs:
                 image = link(sources, model, board, folder, seconds=seconds)
                 return Microcontroller(model, board, plan, sources, image, (), None)
-            run = verify(sources, model, board, folder, runs=runs, seed=seed, seconds=seconds)
+            run = verify(sources, model, board, folder, runs=runs, seed=seed, seconds=seconds, given=given)
             return Microcontroller(model, board, plan, sources, run.image, (), run)
         except DoesNotFitBoard as problem:
             return Microcontroller(model, board, plan, sources, None, problem.short, None)
@@ -167,7 +176,7 @@ def built(
             raise InputError(reason, where=str(problem.filename or folder)) from None
 
 
-def _constants_beyond(board: Board, sources: Sources) -> tuple[tuple[str, int, int], ...]:
+def constants_beyond(board: Board, sources: Sources) -> tuple[tuple[str, int, int], ...]:
     """Return the memories that are certain to be too small before anything is compiled."""
     constants = sum(sources.constant_bytes.values())
     needs = (("RAM", sources.arena_bytes, board.ram_bytes), ("flash", constants, board.flash_bytes))

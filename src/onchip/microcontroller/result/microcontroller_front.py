@@ -11,9 +11,13 @@ from onchip.report.grid import Grid
 from onchip.report.wording import visible
 
 if TYPE_CHECKING:
-    from onchip.microcontroller.segments import Front, FrontPoint, SegmentOptions
+    from onchip.microcontroller.result.front_linked import Taken
+    from onchip.microcontroller.segments import Front, SegmentOptions
 
 __all__ = ["data", "table"]
+
+RECKONED_ERROR = 0.14
+"""The most by which a reckoned factor was off the counted one (`benchmarks/mcu_reckoned.py`)."""
 
 WHENCE = {
     "held": "the image lies in RAM",
@@ -22,7 +26,7 @@ WHENCE = {
 }
 
 
-def table(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | None) -> RenderableType:
+def table(found: Front, name: str, options: SegmentOptions, taken: Taken | None) -> RenderableType:
     """Return a line per point: bytes, work and estimated instructions against none made twice, and a bar."""
     head = Text(visible(name), style="bold")
     head.append(f": RAM against work, {WHENCE[options.input]}", style="not bold")
@@ -41,20 +45,26 @@ def table(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | 
             f"{point.factor:.4f}",
             f"~{point.reckoned:.2f}",
             str(len(point.choice.groups)),
-            "<- --ram" if point is taken else "",
+            _mark(taken) if taken is not None and point is taken.point else "",
         )
-        style = "bold" if point is taken else ""
+        style = "bold" if taken is not None and point is taken.point else ""
         rows.add_row(*(Text(cell, style) for cell in cells), bar=point.ram_bytes)
     said = (
         "No plan has fewer bytes in its largest group for no more multiply-adds."
         if found.complete
         else "The search was cut short: these are plans, and there may be better ones."
     )
-    notes = "Bytes are those of activations, rings and workspaces; stack and statics come on top."
+    if taken is not None and taken.linked_ram is None:
+        said += " --ram was compared with these bytes alone: the program was not linked."
+    notes = (
+        "Bytes are those of activations, rings and workspaces; stack and statics come on top. Instructions"
+        f" are reckoned, against every layer on its own: counted ones were up to {100 * RECKONED_ERROR:.0f} %"
+        " away on public networks."
+    )
     return Group(head, Text(), rows, Text(), Text(f"{said} {notes}"))
 
 
-def data(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | None) -> dict[str, Any]:
+def data(found: Front, name: str, options: SegmentOptions, taken: Taken | None) -> dict[str, Any]:
     """Return the curve as JSON data; `taken` is the index of a point in it, or null."""
     return {
         "network": name,
@@ -73,5 +83,12 @@ def data(found: Front, name: str, options: SegmentOptions, taken: FrontPoint | N
             }
             for point in found.points
         ],
-        "taken": None if taken is None else found.points.index(taken),
+        "taken": None if taken is None else found.points.index(taken.point),
+        "taken_linked_ram_bytes": None if taken is None else taken.linked_ram,
     }
+
+
+def _mark(taken: Taken) -> str:
+    if taken.linked_ram is None:
+        return "<- --ram"
+    return f"<- --ram, {taken.linked_ram:,} linked"

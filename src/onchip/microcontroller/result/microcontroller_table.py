@@ -7,13 +7,16 @@ from rich.padding import Padding
 from rich.text import Text
 
 from onchip.base.figures import columns
+from onchip.base.short_names import short_names
 from onchip.microcontroller.kernels import SHAREABLE
+from onchip.microcontroller.result.lowering import peak_sentences
 from onchip.microcontroller.result.microcontroller import Buffers, Microcontroller, buffers
+from onchip.microcontroller.result.ram_steps import ram_steps, step_name
 from onchip.report.findings import space_sentence, status_sentence
 from onchip.report.grid import Grid
 from onchip.report.wording import SENTENCE, visible
 
-__all__ = ["advice", "table"]
+__all__ = ["advice", "lacks", "remarks", "table"]
 
 MOST_ROWS = 12
 """The number of listed steps and layers; the rest is summed up."""
@@ -31,6 +34,8 @@ def table(made: Microcontroller) -> RenderableType:
         parts += [Text(), Text("RAM by method", style="bold"), Padding(_beside(made), (0, 0, 0, 2))]
     if made.run is not None:
         parts += [Text(), *_run(made)]
+    if made.tried is not None:
+        parts += [Text(), Text("On your inputs", style="bold"), *(Text(s) for s in made.tried.sentences())]
     return Group(*parts)
 
 
@@ -54,19 +59,16 @@ def _memories(made: Microcontroller) -> Grid:
 def _steps(made: Microcontroller) -> Grid:
     steps = sorted(buffers(made.plan), key=lambda step: -step.bytes)
     sizes = columns(Buffers, steps)
+    short = short_names(t.name for t in made.model.tensors)
     rows = Grid(("step", False), *((column.heading, True) for column in sizes), ("tensors", False))
     for step in steps[:MOST_ROWS]:
-        tensors = ", ".join(f"{name} {size:,}" for name, size in step.tensors)
-        rows.add_row(visible(_called(step)), *(column.cell(step, {}) for column in sizes), visible(tensors))
+        tensors = ", ".join(f"{short[name]} {size:,}" for name, size in step.tensors)
+        rows.add_row(
+            visible(step_name(step.layers)), *(column.cell(step, {}) for column in sizes), visible(tensors)
+        )
     if len(steps) > MOST_ROWS:
         rows.add_row(f"{len(steps) - MOST_ROWS} more", f"<= {steps[MOST_ROWS].bytes:,}")
     return rows
-
-
-def _called(step: Buffers) -> str:
-    if len(step.layers) == 1:
-        return step.layers[0]
-    return f"{step.layers[0]} ... {step.layers[-1]} ({len(step.layers)} layers)"
 
 
 def _beside(made: Microcontroller) -> Grid:
@@ -92,9 +94,12 @@ def _constants(made: Microcontroller) -> Grid:
 
 def advice(made: Microcontroller) -> list[str]:
     """Return sentences on what limits the network on this board, and what would have to change."""
-    step = made.bottleneck
-    held = [name for name, _ in step.tensors if name == made.model.tensors[made.model.inputs[0]].name]
-    lines = [f"Most RAM: {_called(step)}, {step.bytes:,} bytes at once.", status_sentence(made.plan, 0)]
+    return [*peak_sentences(ram_steps(made.plan)), *remarks(made), *lacks(made)]
+
+
+def remarks(made: Microcontroller) -> list[str]:
+    """Return sentences on the plan's claim, on its kernels, and on the input that it holds."""
+    lines = [status_sentence(made.plan, 0)]
     if among := space_sentence(made.plan):
         lines.append(among)
     if made.whole is not None:
@@ -115,6 +120,8 @@ def advice(made: Microcontroller) -> list[str]:
         lines.append(
             f"Not linked, so that stack, statics and code are not in these figures: {made.unlinked}."
         )
+    name = made.model.tensors[made.model.inputs[0]].name
+    held = any(name == tensor for tensor, _ in made.bottleneck.tensors)
     if held and not made.sources.streamed and made.whole is None:
         lines.append(
             f"It holds the input ({made.sources.input_bytes:,} bytes): --input once takes it row by row."
@@ -130,6 +137,12 @@ def advice(made: Microcontroller) -> list[str]:
         kept = sum(len(state.initial) for state in made.model.states)
         name = made.sources.name
         lines.append(f"It keeps {kept:,} bytes from one inference to the next; {name}_reset() begins anew.")
+    return lines
+
+
+def lacks(made: Microcontroller) -> list[str]:
+    """Return sentences on the bytes that the board lacks."""
+    lines = []
     for memory, needs, there in made.short:
         if memory == "RAM":
             lines.append(

@@ -44,13 +44,15 @@ class Choice:
     """Groups at their addresses; `bound` are the bytes of the largest, a lower bound of any placement.
 
     No plan of the space that the objective's claim names takes fewer bytes than `least`; 0 where no bound is
-    known (`onchip.microcontroller.segments.claim`).
+    known (`onchip.microcontroller.segments.claim`). `slower` are the multiply-adds by which layers that
+    make a pixel a call are reckoned to take longer.
     """
 
     groups: tuple[GroupChoice, ...]
     placed: Placed
     bound: int
     least: int = 0
+    slower: int = 0
 
     @property
     def bytes(self) -> int:
@@ -129,12 +131,12 @@ def front(
     search = Search(chain, options.input, limits or Limits.of(options))
     rows, _ = _anew(search, space)
     own = sum(op.work for op in network.operators)
-    choices = [(row.slower, choice) for row in rows for choice in _placements(chain, row, options)]
+    choices = [choice for row in rows for choice in _placements(chain, row, options)]
     points: list[FrontPoint] = []
     floor = least_of_any(chain, options.input)
-    for slower, choice in sorted(choices, key=lambda c: (c[1].macs, c[1].bytes, c[0])):
+    for choice in sorted(choices, key=lambda c: (c.macs, c.bytes, c.slower)):
         if not points or choice.bytes < points[-1].ram_bytes:
-            times = choice.macs / max(own, 1), (choice.macs + slower) / max(own, 1)
+            times = choice.macs / max(own, 1), (choice.macs + choice.slower) / max(own, 1)
             points.append(FrontPoint(choice.bytes, choice.macs, *times, replace(choice, least=floor)))
     complete = search.complete and search.all_orders
     return Front(chain, tuple(points), own, complete, time.monotonic() - started)
@@ -177,8 +179,29 @@ def _chosen(chain: Chain, ram_bytes: int, options: SegmentOptions, limits: Limit
     else:
         rows, groups = _anew(search, anew, _smaller)
     found = min((_placed(chain, groups, row, options) for row in rows[-8:]), key=lambda choice: choice.bytes)
-    proved = options.objective == "least" and search.complete and search.all_orders
-    return replace(found, least=rows[-1].bytes if proved else floor)
+    if options.objective != "least":
+        return replace(found, least=floor)
+    least = rows[-1].bytes if search.complete and search.all_orders else floor
+    return replace(_least_work(search, groups, rows, found, options), least=least)
+
+
+def _least_work(
+    search: Search, groups: Groups, rows: Sequence[Row], found: Choice, options: SegmentOptions
+) -> Choice:
+    """Return the choice with the least work of those with no more bytes than `found`.
+
+    The search for the fewest bytes looks for fewer than any known plan has: a plan with as many and less work
+    is not looked for there.
+    """
+    again = Search(search.chain, search.mode, search.limits)
+    known = [(0, rows[-1].work)]
+    try:
+        with until_interrupted():
+            again.groups(Space(instructions=True), found.bytes, "least work", known=known, into=groups)
+    except KeyboardInterrupt:
+        pass  # what was found by then counts
+    cheapest = rows_of_groups(search.chain, groups)
+    return _first_that_fits(search.chain, groups, cheapest, found.bytes, options) or found
 
 
 def least_of_any(chain: Chain, mode: InputMode) -> int:
@@ -272,7 +295,7 @@ def _placements(chain: Chain, row: Row, options: SegmentOptions) -> list[Choice]
     for strict in (True, False):
         links = [_link(chain, group, strict=strict) for group in groups]
         placed = place(links)
-        found.append(Choice(groups, placed, max(link.needs for link in links)))
+        found.append(Choice(groups, placed, max(link.needs for link in links), slower=row.slower))
         if placed.bytes <= row.bytes:
             break
     return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from onchip.base.errors import Infeasible
+from onchip.base.short_names import short_names
 from onchip.check import certify
 from onchip.microcontroller.segments.chain import Chain, GroupChoice
 from onchip.microcontroller.segments.claim import space_of
@@ -89,11 +90,12 @@ def too_little(chain: Chain, choice: Choice, has: int) -> Infeasible:
     layer = chain.net.layers[worst.end - 1]
     tensors = [] if worst.fetched else [network.tensors[chain.entering(worst.first)]]
     tensors.append(network.tensors[layer.makes])
+    short = short_names(t.name for t in network.tensors)
     return Infeasible(
         needs=choice.bytes,
         has=has,
         operator=network.operators[layer.operator].name,
-        tensors=tuple((t.name, t.bytes) for t in tensors),
+        tensors=tuple((short[t.name], t.bytes) for t in tensors),
     )
 
 

@@ -1,0 +1,78 @@
+"""The outputs of LiteRT's interpreter (PyPI `ai-edge-litert`) for a file, in the bytes of the int8 network.
+
+The interpreter runs in a process of its own: a damaged file may crash it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import numpy as np
+
+from onchip.base.child import environment, interpreter
+from onchip.base.files import temporary_folder
+from onchip.base.guard import dies_with_us
+from onchip.microcontroller.int8.model import Int8, Int8Model
+
+__all__ = ["interpreted"]
+
+SECONDS = 60.0
+"""The time limit of the process, and for every input one second more."""
+
+_ASK = """
+import sys
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+folder, scale, zero, out_scale, out_zero = sys.argv[1], *map(float, sys.argv[2:])
+given = np.load(folder + "/in.npy")
+interpreter = Interpreter(model_path=folder + "/model.tflite")
+interpreter.allocate_tensors()
+(source,), (target,) = interpreter.get_input_details(), interpreter.get_output_details()
+made = []
+for x in given:
+    if source["dtype"] == np.uint8:
+        x = x.view(np.uint8) ^ 0x80
+    elif source["dtype"] == np.float32:
+        x = (x.astype(np.float32) - np.float32(zero)) * np.float32(scale)
+    interpreter.set_tensor(source["index"], x.reshape(source["shape"]))
+    interpreter.invoke()
+    y = interpreter.get_tensor(target["index"])
+    if y.dtype == np.uint8:
+        y = (y ^ 0x80).view(np.int8)
+    elif y.dtype != np.int8:
+        y = np.clip(np.round(y / np.float32(out_scale)) + out_zero, -128, 127).astype(np.int8)
+    made.append(y.reshape(-1))
+np.save(folder + "/out.npy", np.stack(made))
+"""
+
+
+def interpreted(content: bytes, model: Int8Model, given: Int8) -> Int8 | str:
+    """Return the outputs of a `.tflite` file, a row for each row of inputs, or a sentence why there are none.
+
+    These are the kernels that the interpreter takes by itself.
+    """
+    read, made = model.tensors[model.inputs[0]], model.tensors[model.outputs[0]]
+    scales = [repr(n) for n in (read.scale, float(read.zero_point), made.scale, float(made.zero_point))]
+    with temporary_folder() as folder:
+        (folder / "model.tflite").write_bytes(content)
+        np.save(folder / "in.npy", given)
+        try:
+            ran = subprocess.run(
+                [*interpreter(), "-c", _ASK, str(folder), *scales],
+                env=environment(),
+                capture_output=True,
+                timeout=SECONDS + len(given),
+                check=False,
+                preexec_fn=dies_with_us(),
+            )
+        except subprocess.TimeoutExpired:
+            return "LiteRT did not answer in time"
+        printed = ran.stderr.decode(errors="replace")
+        if "No module named 'ai_edge_litert" in printed:
+            return "LiteRT is not installed: pip install ai-edge-litert"
+        if ran.returncode:
+            lines = [line for line in printed.splitlines() if line.strip()]
+            return f"LiteRT refuses the file: {lines[-1] if lines else 'no reason given'}"
+        found: np.ndarray[Any, np.dtype[np.int8]] = np.load(folder / "out.npy")
+    return found

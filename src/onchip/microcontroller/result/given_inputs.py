@@ -1,0 +1,72 @@
+"""A user's inputs and labels: read from `.npy` files, turned into the network's bytes."""
+
+from __future__ import annotations
+
+import io
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onchip.base.errors import InputError, ModelError
+from onchip.base.files import read_bytes
+from onchip.microcontroller.int8.model import Int8, Int8Model
+
+__all__ = ["read_inputs", "read_labels"]
+
+Array = np.ndarray[Any, Any]
+
+
+def read_inputs(path: Path, model: Int8Model) -> Int8:
+    """Return the inputs in a `.npy` file, a row of bytes each.
+
+    int8 are the network's bytes, uint8 the same above zero (byte + 128, as images have them), floats are
+    real numbers, quantised by the input's scale. Raises `InputError` naming the file, `ModelError` for a
+    network with several inputs or outputs.
+    """
+    if len(model.inputs) != 1 or len(set(model.outputs)) != 1:
+        raise ModelError("must have one input and one output for --inputs", where=model.name)
+    tensor = model.tensors[model.inputs[0]]
+    values = _array(path)
+    if values.ndim < 2 or len(values) == 0 or prod(values.shape[1:]) != tensor.bytes:
+        shape = " x ".join(map(str, tensor.shape[1:]))
+        reason = f"has shape {list(values.shape)}: not a number of inputs of {tensor.bytes:,} ({shape})"
+        raise InputError(reason, where=str(path))
+    values = values.reshape(len(values), -1)
+    if values.dtype == np.int8:
+        return np.ascontiguousarray(values)
+    if values.dtype == np.uint8:
+        return np.ascontiguousarray((values ^ 0x80).view(np.int8))
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            raise InputError("has numbers that are not finite", where=str(path))
+        real = values.astype(np.float64) / tensor.scale
+        away = np.sign(real) * np.floor(np.abs(real) + 0.5)  # as QUANTIZE rounds: halves away from zero
+        made: Int8 = np.clip(away + tensor.zero_point, -128, 127).astype(np.int8)
+        return made
+    raise InputError(f"is of {values.dtype}: not int8, uint8 or floats", where=str(path))
+
+
+def read_labels(path: Path, inputs: int, classes: int) -> Array:
+    """Return a label for each input. Raises `InputError` naming the file."""
+    values = _array(path)
+    if values.dtype.kind not in "iu" or values.size != inputs:
+        reason = f"has {values.size:,} of {values.dtype}: not a whole number for each of {inputs:,} inputs"
+        raise InputError(reason, where=str(path))
+    most = max(classes, 2)
+    if values.size and not 0 <= values.min() <= values.max() < most:
+        reason = f"has labels from {values.min()} to {values.max()}: not between 0 and {most - 1}"
+        raise InputError(reason, where=str(path))
+    return values.reshape(-1).astype(np.int64)
+
+
+def _array(path: Path) -> Array:
+    content = read_bytes(path, model=True)
+    try:
+        found = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError):
+        raise InputError("is no array in numpy's .npy form", where=str(path)) from None
+    if not isinstance(found, np.ndarray):
+        raise InputError("holds several arrays: one .npy is needed", where=str(path))
+    return found

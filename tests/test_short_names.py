@@ -1,0 +1,58 @@
+"""Readable names: what converters write is shortened, and different tensors stay different."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onchip.base.short_names import LONGEST, short_names
+
+MERGED = (
+    "model/activation/Relu;model/batch_normalization/FusedBatchNormV3;model/conv2d/BiasAdd",
+    "model/activation_1/Relu;model/batch_normalization_1/FusedBatchNormV3;model/conv2d_1/BiasAdd",
+    "model/dense/MatMul;model/dense/BiasAdd",
+    "Identity",
+)
+
+
+def test_merged_names_become_their_first_without_the_folder_of_all() -> None:
+    assert list(short_names(MERGED).values()) == [
+        "activation/Relu",
+        "activation_1/Relu",
+        "dense/MatMul",
+        "Identity",
+    ]
+
+
+def test_names_that_begin_alike_keep_what_tells_them_apart() -> None:
+    found = short_names(["n/a/Relu;n/b/Conv", "n/a/Relu;n/c/Conv", "n/d/Relu;n/b/Conv"])
+    assert list(found.values()) == ["a/Relu;b/Conv", "a/Relu;c/Conv", "d/Relu"]
+
+
+def test_a_short_name_is_never_another_tensor_s_own_name() -> None:
+    found = short_names(["net/relu", "net/pool", "relu"])
+    assert found["relu"] == "relu"
+    assert found["net/relu"] != "relu"
+
+
+def test_plain_names_stay_as_they_are() -> None:
+    plain = ["input", "map5", "map10", "StatefulPartitionedCall:0", ""]
+    assert short_names(plain) == {name: name for name in plain}
+
+
+NAMES = st.lists(
+    st.lists(st.text(alphabet="ab/;", max_size=6), max_size=30).map("".join), unique=True, max_size=12
+)
+
+
+@given(NAMES)
+def test_different_names_stay_different_and_short(names: list[str]) -> None:
+    found = short_names(names)
+    assert list(found) == names
+    assert len(set(found.values())) == len(names)
+    assert all(len(short) <= LONGEST + len(" (12)") for short in found.values())
+
+
+@given(st.lists(st.text(max_size=60), unique=True, max_size=8))
+def test_any_text_is_a_name(names: list[str]) -> None:
+    assert len(set(short_names(names).values())) == len(names)
