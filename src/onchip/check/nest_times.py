@@ -56,7 +56,7 @@ class Totals:
 
 @dataclass
 class Timeline:
-    """What happened when, in picoseconds, if somebody asks: steps and transfers that were walked, and folds.
+    """The times of steps and transfers that were walked, and the folds, in picoseconds, if somebody asks.
 
     A step is (group, leaf's operator, start, end), a transfer (group, buffer, stored, channel, start, end,
     bytes).
