@@ -116,8 +116,13 @@ def test_what_is_planned_is_executed(
         made = onchip.plan(source, budget=budget, fuse=True, channel_tile=2)
     except Infeasible:
         return
-    moved = made.run(seed=1).moved
-    assert moved.compulsory + moved.spill + moved.reload + moved.weights == made.result.dram_bytes
+    report = made.run(seed=1)
+    moved = report.moved
+    # A group that stays in bands runs as a nest, which may move more: the report says so, and why.
+    dearer = [group for group in report.tiled if group.counted_bytes != group.stated_bytes]
+    assert all(group.why for group in dearer)
+    more = sum(group.counted_bytes - group.stated_bytes for group in dearer)
+    assert moved.compulsory + moved.spill + moved.reload + moved.weights == made.result.dram_bytes + more
 
 
 @pytest.mark.parametrize("operands", ["v, t", "t, v"])
