@@ -1,6 +1,7 @@
 // The C interface of the packer: arguments checked, exceptions kept inside.
 #include "onchip/pack.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,8 @@ using onchip::pack::Outcome;
 using onchip::pack::Piecewise;
 
 constexpr std::int64_t most_bytes = std::int64_t{1} << 48, most_time = std::int64_t{1} << 60;
+// Of all buffers together, and so of any capacity that matters: no sum of offsets and sizes overflows.
+constexpr std::int64_t most_in_all = std::int64_t{1} << 60;
 
 std::optional<Piecewise> checked(const onchip_buffer& b) {
     const auto is_time = [](std::int64_t time) { return -most_time <= time && time <= most_time; };
@@ -49,9 +52,12 @@ std::optional<std::vector<Piecewise>> checked(const onchip_buffer* buffers, std:
     if (count && !buffers) return std::nullopt;
     std::vector<Piecewise> made;
     made.reserve(count);
+    std::int64_t total = 0;
     for (const onchip_buffer& b : std::span(buffers, count)) {
         auto one = checked(b);
         if (!one) return std::nullopt;
+        total += (b.size + b.alignment - 1) / b.alignment * b.alignment;
+        if (total > most_in_all) return std::nullopt;
         made.push_back(std::move(*one));
     }
     return made;
@@ -101,6 +107,7 @@ const char* onchip_status_text(onchip_status status) {
 onchip_status onchip_pack(const onchip_buffer* buffers, size_t count, int64_t capacity, const onchip_limits* limits,
                           int64_t* offsets) {
     if (capacity < 0 || (count && !offsets)) return ONCHIP_INVALID;
+    capacity = std::min(capacity, most_in_all + most_bytes);
     return kept([&] {
         const auto given = checked(buffers, count);
         if (!given) return ONCHIP_INVALID;

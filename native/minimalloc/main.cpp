@@ -1,4 +1,5 @@
 // A drop-in for MiniMalloc's command line: its flags, its tables, its exit codes, onchip's packer.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,8 @@
 /* onchip: addresses for buffers with fixed live ranges, for C99 and C++.
  *
  * Link with the static library `onchip` (native/CMakeLists.txt) and the C++ standard library. No function keeps
- * anything between calls, so threads may call at the same time. Times are any integers, sizes and offsets bytes.
+ * anything between calls, so threads may call at the same time. Times are integers from -2^60 to 2^60, sizes and
+ * offsets bytes. All sizes together, rounded up to their alignments, are at most 2^60.
  */
 #ifndef ONCHIP_PACK_H
 #define ONCHIP_PACK_H

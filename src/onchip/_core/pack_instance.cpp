@@ -38,8 +38,6 @@ std::vector<std::int64_t> kept_slots(std::span<const Buffer> buffers, bool cliqu
     return kept;
 }
 
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
-
 }  // namespace
 
 Instance::Instance(std::span<const Buffer> given, std::int64_t bytes, const Rules& rules) {

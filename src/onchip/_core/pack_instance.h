@@ -30,6 +30,8 @@ struct Buffer {
     std::int64_t offset = -1;                                 // where it must be; -1: anywhere
 };
 
+inline std::int64_t round_up(std::int64_t at, std::int64_t to) { return (at + to - 1) / to * to; }
+
 // Rows of varying length in one array.
 template <class T>
 class Rows {

@@ -12,8 +12,6 @@ namespace {
 
 using Time = std::int64_t;
 
-std::int64_t round_up(std::int64_t at, std::int64_t grid) { return (at + grid - 1) / grid * grid; }
-
 // Free memory over time: disjoint, separate holes below `top`, and everything above it.
 class Allocator {
   public:
