@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from onchip.base.figures import data, figure
 from onchip.check.replay import Ran, Released, Reserved, events_of
+from onchip.microcontroller.result.ram_steps import covered
 
 if TYPE_CHECKING:
     from onchip.machines.board import Board
@@ -185,14 +185,5 @@ def buffers(plan: Plan) -> tuple[Buffers, ...]:
                 tensors = tuple((r.name, r.used) for r in there if r.tensor is not None)
                 scratch = sum(r.used for r in there if r.cause == "scratch")
                 ranges = [(r.address, r.address + r.used) for r in there]
-                found.append(Buffers(unit.name, layers, tensors, scratch, _covered(ranges)))
+                found.append(Buffers(unit.name, layers, tensors, scratch, covered(ranges)))
     return tuple(found)
-
-
-def _covered(ranges: Sequence[tuple[int, int]]) -> int:
-    """Return the bytes that lie in any of the ranges."""
-    total, reach = 0, 0
-    for first, end in sorted(ranges):
-        total += max(0, end - max(first, reach))
-        reach = max(reach, end)
-    return total
