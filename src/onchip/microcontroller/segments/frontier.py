@@ -45,7 +45,7 @@ class Choice:
 
     No plan of the space that the objective's claim names takes fewer bytes than `least`; 0 where no bound is
     known (`onchip.microcontroller.segments.claim`). `slower` are the multiply-adds by which layers that
-    make a pixel a call are reckoned to take longer.
+    make a pixel a call are reckoned to take longer; `work` is in the unit of the space that was searched.
     """
 
     groups: tuple[GroupChoice, ...]
@@ -53,6 +53,7 @@ class Choice:
     bound: int
     least: int = 0
     slower: int = 0
+    work: int = 0
 
     @property
     def bytes(self) -> int:
@@ -295,7 +296,9 @@ def _placements(chain: Chain, row: Row, options: SegmentOptions) -> list[Choice]
     for strict in (True, False):
         links = [_link(chain, group, strict=strict) for group in groups]
         placed = place(links)
-        found.append(Choice(groups, placed, max(link.needs for link in links), slower=row.slower))
+        found.append(
+            Choice(groups, placed, max(link.needs for link in links), slower=row.slower, work=row.work)
+        )
         if placed.bytes <= row.bytes:
             break
     return found
