@@ -111,6 +111,7 @@ void bind(nb::module_& m) {
             },
             nb::kw_only(), nb::arg("most"), nb::arg("below").none(), nb::arg("limits"))
         .def("forget_nests", &Search::forget_nests)
+        .def("untile", &Search::untile, nb::arg("members"))
         .def("least", &Search::least, nb::arg("op"))
         .def("misfits", &Search::misfits)
         .def("floor", &Search::floor)

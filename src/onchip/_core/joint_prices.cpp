@@ -43,6 +43,7 @@ void Prices::add_nests() {
     }
     candidates_ = static_cast<Id>(listed_.size());
     nest_of_.assign(groups(), no_id);
+    untiled_.assign(groups(), false);
     for (const auto& [group, n] : found) nest_of_[group] = n;
     for (Id n = 0; n < nests_.size(); ++n)
         if (nests_[n].members.size() == 1) nest_of_[alone(nests_[n].members.front())] = n;
@@ -154,7 +155,7 @@ void Prices::in_tiles(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
     evaluator_.keep_whole(whole);
     evaluator_.reserve(budget_ - room);
     const bool parts = problem_.maps_budget < budget_ || problem_.weights_budget < budget_;
-    if (evaluator_.banded()) {
+    if (evaluator_.banded() && !untiled_[group]) {
         const Bytes crossing = evaluator_.group().crossing;
         evaluator_.at_most(most_branches);
         const Bytes found = evaluator_.best(budget_, limit >= unlimited ? unlimited : limit + crossing);
@@ -179,7 +180,7 @@ void Prices::in_tiles(Id group, Mask whole, Bytes room, Bytes limit, Way& way) {
             way.needs = parts ? room : needs;
         }
     }
-    if (single(group) && whole == 0 && blocked(group) &&
+    if (single(group) && whole == 0 && blocked(group) && !untiled_[group] &&
         (way.own >= unlimited || (problem_.options.blocks && way.own > i.weights - i.skipped))) {
         // A buffer in parts that others lie in: we ask that all of the blocks find room beside the maps.
         const Bytes within = parts && room < budget_
@@ -237,6 +238,16 @@ void Prices::as_nest(Id group, Mask whole, Id over, Bytes room, Bytes limit, Way
     way.own = crossing - apart, way.nest = true;
     way.needs = within < room ? room : found->needs;
     way.cost.scratch = way.cost.maps = found->needs;
+}
+
+void Prices::untile(const std::vector<Id>& members) {
+    const auto same = [&](Id group) { return !untiled_[group] && this->members(group) == members; };
+    for (Id group = 0; group < groups(); ++group) {
+        if (!same(group)) continue;
+        untiled_[group] = true;
+        infos_[group].priced = infos_[group].outlined = false;
+        std::erase_if(stairs_, [&](const auto& entry) { return entry.first.group == group; });
+    }
 }
 
 void Prices::forget_nests() {

@@ -87,6 +87,8 @@ class Prices {
     void watch(std::function<bool()> stop) { costs_.watch(std::move(stop)); }
     // What groups cost that may run as nests is asked anew.
     void forget_nests();
+    // The group of these operators runs in bands or blocks no more.
+    void untile(const std::vector<Id>& members);
     // Whether the way last asked for may not be the best, and what the best costs at least if so.
     bool was_cut() const { return cut_now_; }
     Bytes at_least() const { return floor_now_; }
@@ -125,6 +127,7 @@ class Prices {
     std::vector<NestGroup> nests_;
     NestCosts& costs_;
     std::vector<Id> nest_of_;  // by group
+    std::vector<bool> untiled_;  // by group
     Bytes budget_;
     Id candidates_ = 0;
     std::vector<std::vector<Id>> over_;

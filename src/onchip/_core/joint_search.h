@@ -47,6 +47,7 @@ class Search {
     };
     Priced price(std::vector<Bytes> worth, std::size_t most, const fusion::Limits& limits);
     void forget_nests() { prices_.forget_nests(); }
+    void untile(const std::vector<Id>& members) { prices_.untile(members); }
     Bytes least(Id op) { return prices_.least(prices_.alone(op)); }
     // The operators that cannot run at all.
     std::vector<Id> misfits();  // operators that run in no way, whatever the others do

@@ -15,15 +15,22 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
+from onchip.network.axis_sides import (
+    ALL,
+    OwnSide,
+    Part,
+    joined_parts,
+    own_side,
+    part_of,
+    seen_across,
+    side_over,
+)
 from onchip.network.network import Network
 from onchip.network.operators import Constant, Operator, Reach, Side
 from onchip.network.reaches import reach_for
 from onchip.network.view_sides import Seen, sides_in_root
 
 __all__ = ["ALL", "Buffer", "Cut", "GroupAxes", "Use", "axes_of"]
-
-ALL = -1
-"""In place of an axis: the use needs every position of that side."""
 
 Key = tuple[int, str]
 """A tensor (no name; a view from outside by itself, else its root), or a constant (the operator's position as
@@ -209,27 +216,6 @@ def _together(reach: Reach) -> frozenset[int]:
     return frozenset(reach.across).union(a for a in range(len(reach.output)) if again and a not in along)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """A side of a use: elements from `low` on, `high` exclusive, in multiples of `low`.
-
-    `window` is what slides over it; a part of it begins at `first`. A view shows `seen` (first, count) of it.
-    """
-
-    low: int
-    high: int
-    axis: int
-    first: int
-    count: int
-    window: Side | None = None
-    seen: tuple[int, int] | None = None
-
-    @property
-    def exact(self) -> bool:
-        """True if index i along the axis is index i along the side."""
-        return self.axis >= 0
-
-
 class _Refinement:
     """The sides of one group, cut step by step. Cuts are products of all inner sizes."""
 
@@ -237,8 +223,8 @@ class _Refinement:
         self, network: Network, ids: Sequence[int], known: Sequence[tuple[Reach, Sequence[tuple[Key, Seen]]]]
     ) -> None:
         self.network, self.ids, self.reaches = network, ids, [reach for reach, _ in known]
-        self.uses: list[tuple[int, Key, list[_Side]]] = []
-        self.parts: dict[Key, list[_Side]] = {}
+        self.uses: list[tuple[int, Key, list[OwnSide]]] = []
+        self.parts: dict[Key, list[OwnSide]] = {}
         self.total: dict[Key, int] = {}
         self.bounds: dict[Key, set[int]] = {}
         self.refused: dict[Key, set[int]] = {}
@@ -259,7 +245,7 @@ class _Refinement:
         found, low = [], 1
         for side, seen in reversed(sides):
             if side.size > 1:
-                own = _side(side, low, reach)
+                own = own_side(side, low, reach)
                 found.append(own if seen is None else replace(own, seen=seen))
                 low *= side.size
         self.uses.append((at, key, found[::-1]))
@@ -318,54 +304,62 @@ class _Refinement:
                 pieces[at, axis] = {span: count + i for i, span in enumerate(spans)}
                 count += len(spans)
         makers = {(self.network.operators[v].outputs[0], ""): at for at, v in enumerate(self.ids)}
-        buffers: dict[tuple[Key, tuple[int, ...], tuple[int, ...]], int] = {}
+        shared = self.shared_parts(makers)
+        buffers: dict[tuple[Key, Part], int] = {}
         made: list[Buffer] = []
         uses: list[list[Use]] = [[] for _ in self.ids]
         for at, key, sides in self.uses:
-            ends = sorted({1, self.total[key], *self.bounds[key]}, reverse=True)
-            spans = [(low, high) for high, low in pairwise(ends)]
+            spans = self.spans(key)
+            part = part_of(sides, spans)
+            if key in makers:
+                part = tuple((0, high // low, True) for low, high in spans)
+            else:
+                part = shared[key, part]
             axes: list[int] = []
-            first: list[int] = []
-            parts: list[int] = []
             windows: list[Side | None] = []
             seen: list[tuple[int, int] | None] = []
-            for low, high in spans:
-                side = None
-                for own in sides:
-                    if own.low <= low and high <= own.high:
-                        side = own
-                        break
-                size = high // low
-                begin, some, axis, window = 0, size, ALL, None
-                seen.append(_seen_across(sides, low, high) if side is None else side.seen)
+            for (low, high), (begin, size, _) in zip(spans, part, strict=True):
+                side = side_over(sides, low, high)
+                axis, window = ALL, None
+                shown = seen_across(sides, low, high) if side is None else side.seen
                 if side is not None and side.exact:
                     inner = (low // side.low, high // side.low) if low % side.low == 0 else (0, 0)
                     axis = pieces[at, side.axis].get(inner, ALL)
                 elif side is not None and (side.low, side.high) == (low, high):
-                    begin, some = side.first, side.count
-                    window = side.window
+                    window = side.window and self.slides(at, side.window, pieces)
+                if window is not None and (begin or window.size != size):
+                    window = replace(window, size=size, before=window.before + begin * window.per)
                 axes.append(axis)
-                windows.append(window and self.slides(at, window, pieces))
-                first.append(begin)
-                parts.append(some)
-            whole = tuple(high // low for low, high in spans) or (1,)
+                windows.append(window)
+                seen.append(shown and (shown[0] - begin, shown[1]))
             if not spans:
-                axes, first, parts, windows, seen = [ALL], [0], [1], [None], [None]
-            if key in makers:
-                first, parts = [0] * len(whole), list(whole)
-            windows = [
-                w and (replace(w, size=n, before=w.before + begin * w.per) if begin or w.size != n else w)
-                for w, n, begin in zip(windows, parts, first, strict=True)
-            ]
-            shown = tuple(s and (s[0] - begin, s[1]) for s, begin in zip(seen, first, strict=True))
-            place = (key, tuple(first), tuple(parts))
-            if place not in buffers:
-                buffers[place] = len(made)
-                made.append(self.buffer(key, whole, first, parts, makers.get(key)))
-            some_seen = shown if any(s is not None for s in shown) else ()
-            uses[at].append(Use(buffers[place], tuple(axes), tuple(windows), some_seen))
+                part, axes, windows, seen = ((0, 1, False),), [ALL], [None], [None]
+            if (key, part) not in buffers:
+                whole = tuple(high // low for low, high in spans) or (1,)
+                buffers[key, part] = len(made)
+                made.append(self.buffer(key, whole, part, makers.get(key)))
+            some_seen = tuple(seen) if any(s is not None for s in seen) else ()
+            uses[at].append(Use(buffers[key, part], tuple(axes), tuple(windows), some_seen))
         cuts = tuple(self.cut(at, pieces, uses[at]) for at in range(len(self.ids)))
         return GroupAxes(cuts, _named_apart(made))
+
+    def shared_parts(self, makers: Collection[Key]) -> dict[tuple[Key, Part], Part]:
+        """Return the part that has a buffer for every part of a tensor from outside that a use needs."""
+        needed: dict[Key, dict[Part, None]] = {}
+        for _, key, sides in self.uses:
+            if key not in makers:
+                needed.setdefault(key, {})[part_of(sides, self.spans(key))] = None
+        return {
+            (key, part): box
+            for key, parts in needed.items()
+            for box, inside in joined_parts(parts).items()
+            for part in inside
+        }
+
+    def spans(self, key: Key) -> list[tuple[int, int]]:
+        """Return the sides of a tensor as (low, high) in products of inner sizes, outermost first."""
+        ends = sorted({1, self.total[key], *self.bounds[key]}, reverse=True)
+        return [(low, high) for high, low in pairwise(ends)]
 
     def slides(
         self, at: int, window: Side, pieces: dict[tuple[int, int], dict[tuple[int, int], int]]
@@ -374,17 +368,16 @@ class _Refinement:
         [*parts] = pieces[at, window.axis].values()
         return replace(window, axis=parts[0]) if len(parts) == 1 else None
 
-    def buffer(
-        self, key: Key, whole: tuple[int, ...], first: Sequence[int], count: Sequence[int], maker: int | None
-    ) -> Buffer:
+    def buffer(self, key: Key, whole: tuple[int, ...], part: Part, maker: int | None) -> Buffer:
         root, name = key
+        first, count = tuple(begin for begin, _, _ in part), tuple(size for _, size, _ in part)
         if root < 0:
             size = next(c.bytes for c in self.reaches[~root].weights if c.name == name)
-            return Buffer(name, None, tuple(count), size // prod(whole), maker, tuple(first), whole, name)
+            return Buffer(name, None, count, size // prod(whole), maker, first, whole, name)
         tensor = self.network.tensors[root]
         size = tensor.bytes // prod(whole)
         return Buffer(
-            tensor.name, self.network.root[root], tuple(count), size, maker, tuple(first), whole, tensor.name,
+            tensor.name, self.network.root[root], count, size, maker, first, whole, tensor.name,
             self.network.offset[root] // size,
         )  # fmt: skip
 
@@ -402,21 +395,6 @@ class _Refinement:
             op.id, op.name, tuple(sizes), outputs, frozenset(together),
             tuple(uses[:reads]), tuple(uses[reads:-1]), uses[-1], reach.carries, across,
         )  # fmt: skip
-
-
-def _seen_across(sides: Sequence[_Side], low: int, high: int) -> tuple[int, int] | None:
-    """Return what a view shows of several sides that are one for other uses: part of the outermost, all else.
-
-    A view whose elements do not lie one after the other shows all from its first to its last.
-    """
-    within = [s for s in sides if low <= s.low and s.high <= high]
-    first, count = 0, 1
-    for s in within:
-        begin, some = (0, s.high // s.low) if s.seen is None else s.seen
-        size = s.high // s.low
-        first, count = first * size + begin, (count - 1) * size + some
-    whole = all(s.seen is None for s in within)
-    return None if whole else (first, count)
 
 
 def _named_apart(buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
@@ -440,16 +418,3 @@ def _constant(constant: Constant) -> tuple[Side, ...]:
     if not constant.sides or constant.bytes % count:
         return (Side(constant.bytes, span=constant.bytes),)
     return constant.sides
-
-
-def _side(side: Side, low: int, reach: Reach) -> _Side:
-    """Return a side in products of inner sizes; without a unit step along an axis, the part of it needed."""
-    high = low * side.size
-    if side.axis >= 0 and side == Side(side.size, side.axis) and reach.extents[side.axis] == side.size:
-        return _Side(low, high, side.axis, 0, side.size)
-    last = 0 if side.axis < 0 else reach.extents[side.axis] - 1
-    ends = [(o * side.stride - side.before) // side.per for o in (0, last)]
-    first = min(side.size - 1, max(0, min(ends)))  # one is there even if none is needed
-    end = min(side.size, max(ends) + side.span)
-    window = side if side.axis >= 0 and side.stride > 0 else None
-    return _Side(low, high, ALL, first, max(1, end - first), window)

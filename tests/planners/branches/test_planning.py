@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 import two_modules
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import onchip
@@ -193,6 +193,7 @@ def test_what_was_tried_leaves_nothing_behind(seed: int) -> None:
 
 @pytest.mark.thorough
 @given(seed=st.integers(0, 10**9))
+@example(seed=10502226)  # both rules move more there than a plan that stores every output
 def test_our_rules_move_no_more_than_the_papers(seed: int) -> None:
     network = random_module_network(Random(seed)).network()
     for share in (0.1, 0.3):

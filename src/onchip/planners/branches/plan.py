@@ -79,13 +79,16 @@ def plan_branches(
     say("looking for modules")
     detection = detect(kept, long_skip=options.long_skip)
 
-    def within(room: int) -> _Made:
-        made = _program(kept, sizes, detection, room, options, say)
-        if options.rules == "ours":  # the best way of each module is not always the best for the next
-            by_paper = _program(kept, sizes, detection, room, replace(options, rules="paper"), say)
-            made = min(made, by_paper, key=lambda m: m.moved)
+    def by(rules: BranchOptions, room: int) -> _Made:
+        made = _program(kept, sizes, detection, room, rules, say)
         if made.moved > _naive(kept, detection):  # an output with parts in DRAM may be stored for nothing
-            made = _program(kept, sizes, detection, room, options, say, naive=True)
+            made = _program(kept, sizes, detection, room, rules, say, naive=True)
+        return made
+
+    def within(room: int) -> _Made:
+        made = by(options, room)
+        if options.rules == "ours":  # the best way of each module is not always the best for the next
+            made = min(made, by(replace(options, rules="paper"), room), key=lambda m: m.moved)
         return made
 
     try:

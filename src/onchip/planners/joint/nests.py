@@ -113,6 +113,8 @@ class Nests:
             looks=looks,
             in_order=in_order,
         )
+        self.untiled: set[int] = set()
+        """Groups (bitsets) that run in bands or blocks no more: their nests take more than these."""
         self._floors: dict[int, int] = {}
         self._rooms: dict[int, int] = {}
 

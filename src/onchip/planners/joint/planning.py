@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from onchip.base.errors import Infeasible, NegativeAnswer
 from onchip.check import certify
 from onchip.machines.chip import Chip
-from onchip.network import Network, bits
+from onchip.network import Network, bits, mask
 from onchip.network.reaches import reach_for
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.boxes import settled
@@ -31,7 +31,7 @@ from onchip.planners.joint.search import PATIENCE, Found, JointSearch
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
-from onchip.plans import Plan
+from onchip.plans import Group, Nest, Plan
 
 __all__ = ["Joint", "plan", "solve"]
 
@@ -41,6 +41,12 @@ end, and a bound of groups of few operators where not all can be listed."""
 
 ROUNDS = 3
 """The most searches with nests after the quick ones."""
+
+REFINEMENTS = 8
+"""The most searches for a plan in nests alone, each without the tiles of which nests take more."""
+
+WORTH_NESTS_ALONE = 1.01
+"""A plan in nests alone may move so many times the bytes of one with some groups in tiles."""
 
 QUICK_WIDTHS = (1, 8)
 """The most states of every number of operators that a quick search follows, pass by pass."""
@@ -197,6 +203,8 @@ class _Run:
             raise AssertionError("the cost model and the checker disagree about what crosses")
         if self.options.nests:
             made = self.in_nests(made, best, claim, fused, placed)
+            if _in_tiles(made):
+                made = self.all_in_nests(made, search, nests or self.nests(best), claim, fused, placed)
         return Joint(made, _bytes(fused), _bytes(placed), found)
 
     def certified(
@@ -233,6 +241,40 @@ class _Run:
             claim = _Claim(least_bytes(self.problem), proved=False, banded=0)
         best = replace(best, program=taken.program, groups=taken.groups, dram_bytes=moved)
         return self.certified(best, claim, fused, placed)
+
+    def all_in_nests(
+        self,
+        made: Plan,
+        search: JointSearch,
+        nests: Nests,
+        claim: _Claim,
+        fused: Incumbent | None,
+        placed: Incumbent | None,
+    ) -> Plan:
+        """Return a plan like `made` with nests alone; `made` where none is found that moves little more.
+
+        The search prices bands and blocks by their own laws. A group of which the nest takes more than these
+        say runs so no more, and the search goes on, until nothing is left in tiles.
+        """
+        most = round(made.result.dram_bytes * WORTH_NESTS_ALONE)
+        bound, tried = min(claim.bound, made.result.dram_bytes), made
+        over = overwritable(self.network) if self.options.overlap else ()
+        if not search.nests.candidates:
+            search = JointSearch(self.problem, over, joins=self.joins, nests=nests, fuser=search.fuser)
+        for _ in range(REFINEMENTS):
+            groups = {mask(self.network.operator_id[name] for name in g.operators) for g in _in_tiles(tried)}
+            if groups <= nests.untiled or self.limits.over():
+                break
+            nests.untiled |= groups
+            search.untile(groups)
+            best, search, _ = self.better(None, search, over, self.limits, after_quick=True)
+            if best is None or best.dram_bytes > most:
+                break
+            claim = _Claim(min(bound, best.dram_bytes), proved=False, banded=claim.banded)
+            tried = self.in_nests(self.certified(best, claim, fused, placed), best, claim, fused, placed)
+            if not _in_tiles(tried) and tried.result.dram_bytes <= most:
+                return tried
+        return made
 
     def only_with_nests(self, best: Incumbent | None, plain: JointSearch, nests: Nests | None) -> bool:
         """Return whether to search with nests at once: there are some, and already a quick search without
@@ -466,6 +508,11 @@ class _Run:
             "seed": self.limits.seed,
             **{key: moved for key, moved in alone.items() if moved is not None},
         }
+
+
+def _in_tiles(plan: Plan) -> list[Group]:
+    """Return the groups that are no nests."""
+    return [group for group in plan.groups if not isinstance(group.tiling, Nest)]
 
 
 def _with_claim(found: Found, last: Found) -> Found:

@@ -168,6 +168,7 @@ class JointSearch:
             joins=[place[v] for v in joins],
             rules=_core.JointRules(**asdict(rules)),
         )
+        self.untile(nests.untiled)
         self.misfits = tuple(self._order[i] for i in self._core.misfits())
         self._seconds = time.perf_counter() - began
 
@@ -240,6 +241,12 @@ class JointSearch:
         self._core.forget_nests()
         self._prepared = False
         self._worth = None
+
+    def untile(self, groups: Iterable[int]) -> None:
+        """Run groups (bitsets) in bands or blocks no more. Bounds stay: nothing costs less than before."""
+        place = {v: i for i, v in enumerate(self._order)}
+        for group in groups:
+            self._core.untile(sorted(place[v] for v in bits(group)))
 
     def _bounded(self, below: int | None, limits: Limits, began: float) -> int:
         """Make the bound that passes below `below` prune by; return its value for the whole network."""
