@@ -41,8 +41,9 @@ class Taken:
     saved_bytes: int
 
 
-def costless_nests(plan: Plan) -> Costless:
-    """Return the nests that may take the place of a legal plan's groups in tiles.
+def costless_nests(plan: Plan, *, dearer: bool = False) -> Costless:
+    """Return the nests that may take the place of a legal plan's groups in tiles; with `dearer` those, too,
+    that let more bytes cross.
 
     Raises `IllegalPlan` for a program that is not legal.
     """
@@ -56,9 +57,9 @@ def costless_nests(plan: Plan) -> Costless:
             continue
         run = runs[group.name]
         room = run.around.stop - up(run.around.start, plan.chip.alignment_bytes)
-        if (nest := _nest(plan, maps, group, run, room)) is not None:
+        if (nest := _nest(plan, maps, group, run, room, dearer)) is not None:
             around[group.name] = nest
-        elif room < run.free and (nest := _nest(plan, maps, group, run, run.free)) is not None:
+        elif room < run.free and (nest := _nest(plan, maps, group, run, run.free, dearer)) is not None:
             elsewhere[group.name] = nest
     return Costless(around, elsewhere, runs)
 
@@ -74,13 +75,13 @@ def taken(plan: Plan, found: Costless, nests: Mapping[str, AsNest]) -> Taken:
     return Taken(program, groups, saved)
 
 
-def _nest(plan: Plan, maps: Maps, group: Group, run: Running, room: int) -> AsNest | None:
-    """Return the nest of a group; None if it has none, or one that costs more or has not the room."""
+def _nest(plan: Plan, maps: Maps, group: Group, run: Running, room: int, dearer: bool) -> AsNest | None:
+    """Return the nest of a group; None if it has none, or one that is `dearer` or has not the room."""
     chip = plan.chip
     made = as_nest(
         maps, group, run.unit, alignment=chip.alignment_bytes, accumulator=chip.accumulator_bytes, room=room
     )
-    if not isinstance(made, AsNest) or made.dram_bytes > _crossing(run):
+    if not isinstance(made, AsNest) or (made.dram_bytes > _crossing(run) and not dearer):
         return None
     return made if up(made.group.scratch_bytes, chip.alignment_bytes) <= room else None
 

@@ -21,12 +21,13 @@ PACKING_SECONDS = 2.0
 """The most seconds for addresses with which more nests fit."""
 
 
-def in_nests(plan: Plan, limits: Limits) -> Taken:
-    """Return a legal plan's program with nests for its groups in tiles, as many as cost nothing.
+def in_nests(plan: Plan, limits: Limits, *, dearer: bool = False) -> Taken:
+    """Return a legal plan's program with nests for its groups in tiles, as many as cost nothing, or have room
+    though `dearer`.
 
     Addresses change only where more nests fit then.
     """
-    found = costless_nests(plan)
+    found = costless_nests(plan, dearer=dearer)
     if found.elsewhere and not limits.over():
         every = taken(plan, found, {**found.around, **found.elsewhere})
         seconds = limits.at_most(PACKING_SECONDS).left()

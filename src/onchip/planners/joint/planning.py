@@ -46,7 +46,7 @@ REFINEMENTS = 8
 """The most searches for a plan in nests alone, each without the tiles of which nests take more."""
 
 WORTH_NESTS_ALONE = 1.01
-"""A plan in nests alone may move so many times the bytes of one with some groups in tiles."""
+"""A plan in nests alone may move so many times the bytes of one with groups whose nests have no room."""
 
 QUICK_WIDTHS = (1, 8)
 """The most states of every number of operators that a quick search follows, pass by pass."""
@@ -87,7 +87,7 @@ def plan(
     """Return the plan that moves the fewest bytes to and from DRAM within `budget` bytes of scratchpad.
 
     `optimal` if nothing in the model of docs/joint.md moves less, else `feasible` with a bound. Never worse
-    than fusion or placement alone. Raises `Infeasible` naming the operator that fits in no tiling,
+    than fusion or placement alone, as these run. Raises `Infeasible` naming the operator that fits in no tiling,
     `UsageError` for options of placement that do not go together with fusion. When a limit is reached, or on
     Ctrl-C, the plan is the best so far; `limits` override those in `placing`.
     """
@@ -204,7 +204,8 @@ class _Run:
         if self.options.nests:
             made = self.in_nests(made, best, claim, fused, placed)
             if _in_tiles(made):
-                made = self.all_in_nests(made, search, nests or self.nests(best), claim, fused, placed)
+                nests = nests or self.nests(best)
+                made = self.all_in_nests(made, best, search, nests, claim, fused, placed)
         return Joint(made, _bytes(fused), _bytes(placed), found)
 
     def certified(
@@ -226,55 +227,69 @@ class _Run:
         )
 
     def in_nests(
-        self, made: Plan, best: Incumbent, claim: _Claim, fused: Incumbent | None, placed: Incumbent | None
+        self,
+        made: Plan,
+        best: Incumbent,
+        claim: _Claim,
+        fused: Incumbent | None,
+        placed: Incumbent | None,
+        *,
+        dearer: bool = False,
     ) -> Plan:
-        """Return the plan with its groups in tiles as nests, where that costs nothing.
+        """Return the plan with its groups in tiles as nests, where that costs nothing, or though `dearer`.
 
         One that moves less than what was proved of the stated space is outside of that: its bound is then
         what every plan moves.
         """
-        taken = in_nests(made, self.limits)
+        taken = in_nests(made, self.limits, dearer=dearer)
         if taken.groups == made.groups:
             return made
         moved = best.dram_bytes - taken.saved_bytes
         if claim.bound > moved:
             claim = _Claim(least_bytes(self.problem), proved=False, banded=0)
+        elif claim.bound < moved:
+            claim = replace(claim, proved=False)
         best = replace(best, program=taken.program, groups=taken.groups, dram_bytes=moved)
         return self.certified(best, claim, fused, placed)
 
     def all_in_nests(
         self,
         made: Plan,
+        best: Incumbent,
         search: JointSearch,
         nests: Nests,
         claim: _Claim,
         fused: Incumbent | None,
         placed: Incumbent | None,
     ) -> Plan:
-        """Return a plan like `made` with nests alone; `made` where none is found that moves little more.
+        """Return a plan like `made` that moves what its groups move as they run: as nests.
 
         The search prices bands and blocks by their own laws. A group of which the nest takes more than these
-        say runs so no more, and the search goes on, until nothing is left in tiles.
+        say runs so no more, and the search goes on, until nothing is left in tiles. Else, or if that moves
+        more, the nests stand as they are; a group whose nest has no room stays in tiles.
         """
-        most = round(made.result.dram_bytes * WORTH_NESTS_ALONE)
-        bound, tried = min(claim.bound, made.result.dram_bytes), made
         over = overwritable(self.network) if self.options.overlap else ()
+        forced = self.in_nests(
+            made, replace(best, dram_bytes=made.result.dram_bytes), claim, fused, placed, dearer=True
+        )
+        most = forced.result.dram_bytes * (WORTH_NESTS_ALONE if _in_tiles(forced) else 1)
         if not search.nests.candidates:
             search = JointSearch(self.problem, over, joins=self.joins, nests=nests, fuser=search.fuser)
+        tried = made
         for _ in range(REFINEMENTS):
             groups = {mask(self.network.operator_id[name] for name in g.operators) for g in _in_tiles(tried)}
             if groups <= nests.untiled or self.limits.over():
                 break
             nests.untiled |= groups
             search.untile(groups)
-            best, search, _ = self.better(None, search, over, self.limits, after_quick=True)
-            if best is None or best.dram_bytes > most:
+            other, search, _ = self.better(None, search, over, self.limits, after_quick=True)
+            if other is None or other.dram_bytes > most:
                 break
-            claim = _Claim(min(bound, best.dram_bytes), proved=False, banded=claim.banded)
-            tried = self.in_nests(self.certified(best, claim, fused, placed), best, claim, fused, placed)
-            if not _in_tiles(tried) and tried.result.dram_bytes <= most:
-                return tried
-        return made
+            known = _Claim(min(claim.bound, other.dram_bytes), proved=False, banded=claim.banded)
+            tried = self.in_nests(self.certified(other, known, fused, placed), other, known, fused, placed)
+            if not _in_tiles(tried):
+                return tried if tried.result.dram_bytes <= most else forced
+        return forced
 
     def only_with_nests(self, best: Incumbent | None, plain: JointSearch, nests: Nests | None) -> bool:
         """Return whether to search with nests at once: there are some, and already a quick search without
