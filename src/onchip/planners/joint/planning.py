@@ -87,9 +87,9 @@ def plan(
     """Return the plan that moves the fewest bytes to and from DRAM within `budget` bytes of scratchpad.
 
     `optimal` if nothing in the model of docs/joint.md moves less, else `feasible` with a bound. Never worse
-    than fusion or placement alone, as these run. Raises `Infeasible` naming the operator that fits in no tiling,
-    `UsageError` for options of placement that do not go together with fusion. When a limit is reached, or on
-    Ctrl-C, the plan is the best so far; `limits` override those in `placing`.
+    than fusion or placement alone, as these run. Raises `Infeasible` naming the operator that fits in no
+    tiling, `UsageError` for options of placement that do not go together with fusion. When a limit is
+    reached, or on Ctrl-C, the plan is the best so far; `limits` override those in `placing`.
     """
     return solve(network, chip, budget, options, placing, limits).plan
 
