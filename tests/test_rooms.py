@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("microcontroller", "microcontroller/project", "microcontroller/compare", "comparison/baselines"),
     ("papers/hax_conn", "papers/optimus", "papers/vmcu"),
     ("planners/budgets", "comparison", "multi_dnn/export", "multi_dnn/report", "microcontroller/emulator"),
-    ("results", "sweeps", "by_length", "multi_dnn/result"),
+    ("results", "sweeps", "by_length", "multi_dnn/result", "methods"),
     ("microcontroller/result",),
     ("asked",),
     ("at_run_time",),

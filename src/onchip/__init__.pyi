@@ -143,6 +143,8 @@ def plan(
     budget: str | int | None = None,
     *,
     progress: Progress | None = None,
+    method: str = "best",
+    level: str | None = None,
     granularity: Literal["fused", "op"] = "fused",
     dtype: Literal["file", "int8", "int16"] | None = None,
     dims: str = "",
@@ -165,23 +167,36 @@ def plan(
     capacity: int | None = None,
     seed: int = 0,
     objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
-    fuse: bool = False,
+    fuse: bool | None = None,
     overlap: bool = True,
     nests: bool = True,
     concat_views: bool = True,
     channel_tile: int | None = None,
+    batch_weights: Literal["per-image", "held", "shared"] = "per-image",
+    isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
+    halo: Literal["auto", "lines", "paper", "recompute"] = "auto",
+    residency: Literal["partial", "all", "none"] = "partial",
+    blocks: Literal["best", "fallback"] = "best",
+    weight_tile: bool = True,
+    search: Literal["exact", "algorithm1", "algorithm1-top-down", "online"] = "exact",
+    space: Literal["full", "dnnvm", "efficient-s"] = "full",
+    rules: Literal["paper", "ours"] = "paper",
+    long_skip: int = 8,
 ) -> Plan:
-    """Plan a network onto a chip's scratchpad, with the least traffic to DRAM.
+    """Give the best plan of a network that a chip can run: the one that moves the fewest bytes.
 
-    `budget` is bytes, a size like "512KiB", or "MR", "MH", "MP" (the least any plan can have, the middle, and
-    the least peak of any order); without it, the chip's own scratchpad, or for the objective `peak` what it
-    takes. Of a chip with several memories it is "sram=256KiB,psram=8MiB", and those not named are as large as
-    the chip says. `options` are the fields of
-    `ReadOptions` (when `model` is to be read), `PlacementOptions` and `JointOptions`: with `fuse=True`
-    operators may run fused, in tiles, and a budget below MR is no dead end.
+    Operators run fused, in tiles, where that moves less than keeping tensors whole; `fuse` and `method` ask
+    for one of both, or for a paper's method. `budget` is bytes, a size like "512KiB", or "MR" (the least in
+    which every operator runs whole), "MP" (the least peak of any order: without spills and reloads no plan
+    needs less) or "MH" (halfway between them); without it, the chip's own scratchpad, or for the objective
+    `peak` what it takes. Of a chip with several memories it is "sram=256KiB,psram=8MiB", and those not named
+    are as large as the chip says; tiles are then planned for one of them, `level`, and whole operators over
+    all. `options` are the fields of `ReadOptions` (when `model` is to be read), `MethodOptions`,
+    `PlacementOptions`, `JointOptions` and `PaperOptions`. What is to be said beside the plan, and is not in
+    its file, stands in its `notes`.
 
     >>> import onchip
-    >>> made = onchip.plan("zoo:squeezenet1_0", budget="64KiB", fuse=True)
+    >>> made = onchip.plan("zoo:squeezenet1_0", budget="64KiB")
     >>> made.result.status, made.check() == made.result
     ('optimal', True)
 
@@ -189,6 +204,8 @@ def plan(
 
     Options:
 
+    - `method` (default 'best'): `best`: the best plan that the chip can run, fused in tiles where that moves less. Or one method alone: `joint` (tiles and whole tensors as one search: --fuse), `cosma` (tensors whole: --no-fuse), `optimus` (fused groups), `simple` (modules of branches), or a planner of your own by its name.
+    - `level` (default None): On a chip with several memories: the one that tiles are planned for. Without it, the innermost that operators read. The next one out takes DRAM's part.
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
     - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
@@ -211,11 +228,21 @@ def plan(
     - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
-    - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
-    - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
-    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
-    - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
-    - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
+    - `fuse` (default None): Let operators run fused, in tiles (fusion and placement as one search), or keep all tensors whole. Without either, `plan` gives the better one, and others keep tensors whole.
+    - `overlap` (default True): With tiles: an output may take the place of an input that dies with its operator, where that is proved safe.
+    - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
+    - `concat_views` (default True): With tiles: the operands of a concat may lie side by side in DRAM, where they are its output.
+    - `channel_tile` (default None): With tiles: channels that are processed at a time (T_c); without, the chip's.
+    - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
+    - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
+    - `halo` (default 'auto'): Rows that neighbouring bands share. `lines`: as many as really overlap, in line buffers; `paper`: as eq. 4 of Optimus counts them; `recompute`: made anew by every band (figures only); `auto`: `paper` with --isoa paper, else `lines`.
+    - `residency` (default 'partial'): Which operators of a group keep their weights on chip: the best choice, all or nothing, or none.
+    - `blocks` (default 'best'): When an operator that runs alone does so in blocks of rows, columns and channels: where that moves less than bands of rows, or only where no band fits.
+    - `weight_tile` (default True): Refilled weights take the scratchpad of one tile; without, none, as eq. 4 says (figures only).
+    - `search` (default 'exact'): `exact`: the best of all partitions; `algorithm1`: the paper's, bottom up or top down; `online`: its fast variant.
+    - `space` (default 'full'): Which groups are looked at: all, or only those that another fuser knows.
+    - `rules` (default 'paper'): `paper`: Algorithms 1 to 6 to the letter; `ours`: the best of all branch orders, a module's input is given back after its last reader, a sum may be written over it, and layers outside modules hand on chip what fits. `ours` moves no more than `paper` in the whole network; in the modules alone it may.
+    - `long_skip` (default 8): A connection around more layers than this is long: it goes through DRAM, and closes no module.
     """
 
 def fuse(
@@ -579,7 +606,7 @@ def lengths(
     capacity: int | None = None,
     seed: int = 0,
     objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
-    fuse: bool = False,
+    fuse: bool | None = None,
     overlap: bool = True,
     nests: bool = True,
     concat_views: bool = True,
@@ -622,11 +649,11 @@ def lengths(
     - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
-    - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
-    - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
-    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
-    - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
-    - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
+    - `fuse` (default None): Let operators run fused, in tiles (fusion and placement as one search), or keep all tensors whole. Without either, `plan` gives the better one, and others keep tensors whole.
+    - `overlap` (default True): With tiles: an output may take the place of an input that dies with its operator, where that is proved safe.
+    - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
+    - `concat_views` (default True): With tiles: the operands of a concat may lie side by side in DRAM, where they are its output.
+    - `channel_tile` (default None): With tiles: channels that are processed at a time (T_c); without, the chip's.
     """
 
 def session(
@@ -663,7 +690,7 @@ def session(
     capacity: int | None = None,
     seed: int = 0,
     objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
-    fuse: bool = False,
+    fuse: bool | None = None,
     overlap: bool = True,
     nests: bool = True,
     concat_views: bool = True,
@@ -708,11 +735,11 @@ def session(
     - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
     - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
-    - `fuse` (default False): Let operators run fused, in tiles, where that moves less (fusion and placement as one search).
-    - `overlap` (default True): With --fuse: an output may take the place of an input that dies with its operator, where that is proved safe.
-    - `nests` (default True): With --fuse: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
-    - `concat_views` (default True): With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.
-    - `channel_tile` (default None): With --fuse: channels that are processed at a time (T_c); without, the chip's.
+    - `fuse` (default None): Let operators run fused, in tiles (fusion and placement as one search), or keep all tensors whole. Without either, `plan` gives the better one, and others keep tensors whole.
+    - `overlap` (default True): With tiles: an output may take the place of an input that dies with its operator, where that is proved safe.
+    - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
+    - `concat_views` (default True): With tiles: the operands of a concat may lie side by side in DRAM, where they are its output.
+    - `channel_tile` (default None): With tiles: channels that are processed at a time (T_c); without, the chip's.
     """
 
 def read(

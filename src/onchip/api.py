@@ -16,11 +16,12 @@ from onchip.by_length.options import LengthOptions, SessionOptions
 from onchip.comparison.options import CompareOptions
 from onchip.machines.board import load_board
 from onchip.machines.chip import Chip, load_chip
+from onchip.methods.options import MethodOptions, PaperOptions
 from onchip.microcontroller.segments.options import SegmentOptions
 from onchip.multi_dnn.options import CorunOptions, SolveOptions
 from onchip.network import Network
 from onchip.planners.branches.options import BranchOptions
-from onchip.planners.budgets import context_of, memories_within, own_budget, resolve_budget, sized
+from onchip.planners.budgets import own_budget, resolve_budget, sized
 from onchip.planners.fusion.options import FusionOptions
 from onchip.planners.joint.options import JointOptions
 from onchip.planners.limits import Limits, Progress
@@ -87,7 +88,7 @@ def read(path: str | Path) -> Plan:
     return Plan.of(read_plan(path))
 
 
-@takes(ReadOptions, PlacementOptions, JointOptions)
+@takes(MethodOptions, ReadOptions, PlacementOptions, JointOptions, PaperOptions)
 def plan(
     model: str | Path | Source | Network,
     chip: str | Path | Chip = "generic",
@@ -96,53 +97,45 @@ def plan(
     progress: Progress | None = None,
     **options: Any,
 ) -> Plan:
-    """Plan a network onto a chip's scratchpad, with the least traffic to DRAM.
+    """Give the best plan of a network that a chip can run: the one that moves the fewest bytes.
 
-    `budget` is bytes, a size like "512KiB", or "MR", "MH", "MP" (the least any plan can have, the middle, and
-    the least peak of any order); without it, the chip's own scratchpad, or for the objective `peak` what it
-    takes. Of a chip with several memories it is "sram=256KiB,psram=8MiB", and those not named are as large as
-    the chip says. `options` are the fields of
-    `ReadOptions` (when `model` is to be read), `PlacementOptions` and `JointOptions`: with `fuse=True`
-    operators may run fused, in tiles, and a budget below MR is no dead end.
+    Operators run fused, in tiles, where that moves less than keeping tensors whole; `fuse` and `method` ask
+    for one of both, or for a paper's method. `budget` is bytes, a size like "512KiB", or "MR" (the least in
+    which every operator runs whole), "MP" (the least peak of any order: without spills and reloads no plan
+    needs less) or "MH" (halfway between them); without it, the chip's own scratchpad, or for the objective
+    `peak` what it takes. Of a chip with several memories it is "sram=256KiB,psram=8MiB", and those not named
+    are as large as the chip says; tiles are then planned for one of them, `level`, and whole operators over
+    all. `options` are the fields of `ReadOptions` (when `model` is to be read), `MethodOptions`,
+    `PlacementOptions`, `JointOptions` and `PaperOptions`. What is to be said beside the plan, and is not in
+    its file, stands in its `notes`.
 
     >>> import onchip
-    >>> made = onchip.plan("zoo:squeezenet1_0", budget="64KiB", fuse=True)
+    >>> made = onchip.plan("zoo:squeezenet1_0", budget="64KiB")
     >>> made.result.status, made.check() == made.result
     ('optimal', True)
 
     Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip.planners import joint, placement
+    from onchip.methods import Question, answer
 
     model, options = read_if_needed(model, options)
-    fusing = JointOptions(**taken(JointOptions, options))
-    placing = options_of(PlacementOptions, options)
-    network = network_of(model)
+    kinds = (MethodOptions, PlacementOptions, JointOptions, PaperOptions)
+    method, placing, fusing, paper = (taken(kind, options) for kind in kinds)
+    if options:
+        known = ", ".join(f.name for kind in kinds for f in fields(kind))
+        raise UsageError(f"no such option; known: {known}", item=min(options))
     on = chip if isinstance(chip, Chip) else load_chip(chip)
-
-    def limits() -> Limits:
-        return Limits.of(placing, progress)
-
-    if on.memories:
-        from onchip.planners.placement.memories import plan_in_memories
-
-        if fusing.fuse:
-            raise UsageError(f"is for a chip with one memory, and {on.name} has several", item="--fuse")
-        within = memories_within(on, budget)
-        return recorded(plan_in_memories(network, on, within, placing, limits()), model)
-    if fusing.fuse:
-        joint.refuse(fusing, placing)  # before a budget like MH is searched for
-    as_it_takes = budget is None and placing.objective == "peak" and on.scratchpad_bytes is None
-    bytes_ = None if as_it_takes else resolve_budget(network, on, budget, placing, progress)
-    if fusing.fuse:
-        if bytes_ is None:
-            raise UsageError("is needed with --fuse", item="--budget")
-        if placing.state:
-            return recorded(joint.plan_begun(network, on, bytes_, fusing, placing, limits()), model)
-        return recorded(joint.plan(network, on, bytes_, fusing, placing, limits()), model)
-    planned = placement.plan(network, on, bytes_, placing, limits())
-    context = context_of(planned, network, on, placing, progress)
-    return recorded(planned, model, **context)
+    asked = Question(
+        network_of(model),
+        on,
+        budget,
+        MethodOptions(**method),
+        PlacementOptions(**placing),
+        JointOptions(**fusing),
+        PaperOptions(**paper),
+    )
+    found = answer(asked, progress)
+    return recorded(found.plan, model, **found.context).noting(found.notes)
 
 
 @takes(LengthOptions, ReadOptions, PlacementOptions, JointOptions)
@@ -194,6 +187,8 @@ def session(
     rest = dict(options)
     asked = SessionOptions(**taken(SessionOptions, rest))
     fusing = JointOptions(**taken(JointOptions, rest))
+    if not fusing.fuse:
+        fusing.refuse_without_tiles()
     table, source_at = _lengths(step, chip, budget, progress, rest)
     on = chip if isinstance(chip, Chip) else load_chip(chip)
     reading = taken(ReadOptions, rest)

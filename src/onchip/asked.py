@@ -82,7 +82,7 @@ def how_read(options: Any) -> dict[str, Any]:
     return {f.name: v for f in fields(options) if (v := getattr(options, f.name)) not in (None, "", False)}
 
 
-def recorded(plan: PlanProgram, model: Source | Network, **more: int) -> Plan:
+def recorded(plan: PlanProgram, model: Source | Network, **more: int | str) -> Plan:
     """Return the plan with its verbs, and with its model's reader options and `more` among its options."""
     guard.found()
     how = {} if isinstance(model, Network) else how_read(model.options)

@@ -148,7 +148,8 @@ class Infeasible(NegativeAnswer):
     `operator` the first of them, `tensors` those that this one needs at once, as (name, bytes). Without an
     operator, the network does not fit beside the tensors that must stay on chip. Not `proved` if it could be
     tiled in more ways than were tried. `memory` is the one of several that is too small, if one is, and
-    `needs` and `has` are of it.
+    `needs` and `has` are of it. `mr` is the least budget in which every operator runs whole, `mp` the least
+    in which there may be a plan without spills and reloads; `would_work` a command that would work.
     """
 
     def __init__(
@@ -163,8 +164,12 @@ class Infeasible(NegativeAnswer):
         operators: tuple[str, ...] = (),
         space: str = "",
         memory: str = "",
+        mr: int | None = None,
+        mp: int | None = None,
+        would_work: str = "",
     ) -> None:
         self.needs, self.has, self.operator, self.tensors = needs, has, operator, tensors
+        self.mr, self.mp, self.would_work = mr, mp, would_work
         self.proved, self.at_least, self.space, self.memory = proved, at_least, space, memory
         self.operators = operators or ((operator,) if operator else ())
         because = ", ".join(f"{name} ({size:,} B)" for name, size in tensors)
@@ -177,6 +182,9 @@ class Infeasible(NegativeAnswer):
             f"infeasible: {who} needs {least}{needs:,} bytes, {within} has {has:,}"
             f" ({least}{needs - has:,} missing), because of {because}"
             + ("" if proved else "; not every size of its boxes was tried")
+            + ("" if mr is None else f"; whole, every operator runs within {mr:,} (MR)")
+            + ("" if mp is None else f", without spills and reloads within {mp:,} at least (MP)")
+            + (f"; this would work: {would_work}" if would_work else "")
             + (f"; among: {space}" if space else "")
         )
 

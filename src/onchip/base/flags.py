@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from onchip.base import guard
+from onchip.base.options import group_of
 
 __all__ = ["expand_options"]
 
@@ -27,7 +28,7 @@ def expand_options(function: F) -> F:
         if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
             kinds[parameter.name] = hint
             types = typing.get_type_hints(hint)
-            parameters += [_flag(f, types[f.name], f.metadata["help"]) for f in fields(hint)]
+            parameters += [_flag(f, types[f.name], group_of(hint)) for f in fields(hint)]
         else:
             parameters.append(parameter.replace(annotation=hint))
     parameters.sort(key=lambda p: p.kind)
@@ -55,7 +56,7 @@ def expand_options(function: F) -> F:
     return typing.cast(F, call)
 
 
-def _flag(f: Field[Any], hint: Any, text: str) -> inspect.Parameter:
+def _flag(f: Field[Any], hint: Any, panel: str) -> inspect.Parameter:
     if f.default is MISSING:
         raise TypeError(f"option {f.name} has no default")
     if "parse" in f.metadata:
@@ -63,9 +64,9 @@ def _flag(f: Field[Any], hint: Any, text: str) -> inspect.Parameter:
     if isinstance(f.default, tuple):
         hint = list[str] | None
     name = "--" + f.name.replace("_", "-")
-    names = (f"{name}/--no-{name[2:]}",) if hint is bool else (name,)
+    names = (f"{name}/--no-{name[2:]}",) if hint in (bool, bool | None) else (name,)
     default = str(f.default) if "parse" in f.metadata and f.default is not None else f.default
     if isinstance(f.default, tuple):
         default = None  # may be given several times
-    annotation = Annotated[hint, typer.Option(*names, help=text)]
+    annotation = Annotated[hint, typer.Option(*names, help=f.metadata["help"], rich_help_panel=panel)]
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

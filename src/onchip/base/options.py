@@ -12,11 +12,13 @@ from collections.abc import Callable
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
-__all__ = ["described", "like", "option", "options", "takes"]
+__all__ = ["described", "group", "group_of", "like", "option", "options", "takes"]
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
 F = TypeVar("F", bound=Callable[..., Any])
+
+_GROUPS: dict[str, str] = {}
 
 
 def option(default: T, help: str, *, parse: Callable[..., Any] | None = None, each: bool = False) -> T:
@@ -45,6 +47,21 @@ def options(kind: C) -> C:
     """Append the help of the fields of a dataclass to its docstring."""
     kind.__doc__ = f"{inspect.cleandoc(kind.__doc__ or '')}\n\n{described(kind)}"
     return kind
+
+
+def group(name: str) -> Callable[[C], C]:
+    """Name the heading under which the fields of a dataclass stand in the help of the command line."""
+
+    def named(kind: C) -> C:
+        _GROUPS[kind.__name__] = name
+        return kind
+
+    return named
+
+
+def group_of(kind: type[Any]) -> str:
+    """Return the heading of an options class in the help of the command line."""
+    return _GROUPS.get(kind.__name__, "Options")
 
 
 def described(*kinds: type[Any]) -> str:

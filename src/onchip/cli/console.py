@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,7 @@ from onchip.planners.limits import Progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["ChipName", "Json", "Model", "PlanFile", "progress", "stdout", "table", "writable"]
+__all__ = ["ChipName", "Json", "Model", "PlanFile", "progress", "say_beside", "stdout", "table", "writable"]
 
 Model = Annotated[
     str,
@@ -84,6 +84,14 @@ def progress(quiet: bool) -> Iterator[Progress]:
         from rich.text import Text
 
         yield lambda line: status.update(Text(line))
+
+
+def say_beside(line: str) -> None:
+    """Print one line on stderr that stands beside the answer."""
+    from onchip.base.errors import one_line
+
+    with suppress(OSError):  # stderr is closed
+        print(f"onchip: {one_line(line)}", file=sys.stderr, flush=True)
 
 
 def writable(path: Path | None, *others: Path | None) -> None:

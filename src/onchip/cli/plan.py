@@ -11,7 +11,8 @@ from onchip import api
 from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
-from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
+from onchip.cli.console import ChipName, Json, Model, progress, say_beside, stdout, writable
+from onchip.methods import MethodOptions, PaperOptions
 from onchip.planners.joint import JointOptions
 from onchip.planners.placement import PlacementOptions
 from onchip.readers.source import ReadOptions
@@ -21,9 +22,11 @@ from onchip.readers.source import ReadOptions
 @expand_options
 def plan(
     model: Model,
+    method: MethodOptions,
     read: ReadOptions,
     placement: PlacementOptions,
     joint: JointOptions,
+    paper: PaperOptions,
     chip: ChipName = "generic",
     budget: Annotated[
         str | None,
@@ -42,7 +45,7 @@ def plan(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Decide order, addresses, spills and reloads of a network, with the least traffic to DRAM."""
+    """Give the best plan of a network that a chip can run: order, tiles, addresses, spills and reloads."""
     writable(output, Path(model))
     writable(report, Path(model), output)
     with progress(as_json) as say:
@@ -52,9 +55,14 @@ def plan(
             chip,
             budget,
             progress=say,
-            **{name: getattr(placement, name) for name in placement.__dataclass_fields__},
-            **{name: getattr(joint, name) for name in joint.__dataclass_fields__},
+            **{
+                name: getattr(kind, name)
+                for kind in (method, placement, joint, paper)
+                for name in kind.__dataclass_fields__
+            },
         )
+    for note in made.notes:
+        say_beside(note)
     if output is not None:
         made.save(output)
     if report is not None:

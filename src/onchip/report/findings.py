@@ -42,6 +42,7 @@ __all__ = [
     "step_range",
     "strategy_sentences",
     "title",
+    "where",
     "zero_traffic_sentence",
 ]
 
@@ -130,8 +131,18 @@ def _joined(timeline: Timeline) -> dict[int, int]:
 
 
 def title(plan: Plan) -> str:
-    """Return the title, such as `nasnetalarge on generic`."""
-    return f"{plan.network.name} on {plan.chip.name}"
+    """Return the title, such as `nasnetalarge (int8) on generic`."""
+    return f"{plan.network.name} ({plan.network.element}) on {plan.chip.name}"
+
+
+def where(plan: Plan) -> str:
+    """Return which of a chip's several memories the plan is for: `tiles in sram, psram in DRAM's part`."""
+    if plan.chip.memories:
+        return f"whole operators over {', '.join(m.name for m in plan.chip.memories)}"
+    level, outside = plan.options.get("level"), plan.options.get("beyond")
+    if not isinstance(level, str) or not isinstance(outside, str):
+        return ""
+    return f"tiles in {level}" + ("" if outside == "DRAM" else f", {outside} in DRAM's part")
 
 
 def moved_bytes(plan: Plan) -> int:

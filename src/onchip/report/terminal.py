@@ -98,7 +98,10 @@ class Summary:
 
     def headline(self) -> Text:
         line = Text(visible(findings.title(self.plan)), style="bold")
-        line.append(f", {exact(self.plan.budget)}: ", style="not bold")
+        where = findings.where(self.plan)
+        line.append(
+            f"{f', {visible(where)}' if where else ''}, {exact(self.plan.budget)}: ", style="not bold"
+        )
         line.append(findings.status_words(self.plan))
         return line
 

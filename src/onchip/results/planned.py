@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from onchip.base.files import write_atomically
 from onchip.plans import Plan as PlanProgram
@@ -25,12 +25,21 @@ class Plan(PlanProgram):
     >>> plan = onchip.plan("zoo:squeezenet1_0", budget="MR")
     >>> plan.result.status, plan.check() == plan.result
     ('optimal', True)
+
+    `notes` are sentences on how the plan was chosen; they are not in its file.
     """
+
+    notes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, program: PlanProgram) -> Plan:
         """Return the same plan with these verbs."""
         return cls(**{f.name: getattr(program, f.name) for f in fields(PlanProgram)})
+
+    def noting(self, notes: tuple[str, ...]) -> Plan:
+        """Return this plan with notes."""
+        object.__setattr__(self, "notes", notes)
+        return self
 
     def check(self) -> Result:
         """Prove the plan legal and return its figures, all recomputed; raises `IllegalPlan` if it is not."""

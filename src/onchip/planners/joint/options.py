@@ -5,43 +5,45 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from onchip.base.errors import UsageError
-from onchip.base.options import like, option, options
+from onchip.base.options import group, like, option, options
 from onchip.planners.fusion import FusionOptions
 from onchip.planners.placement import PlacementOptions
 
 __all__ = ["DEFAULTS", "FusedPlacementOptions", "JointOptions", "fusion_options", "refuse"]
 
 
+@group("Tiles")
 @options
 @dataclass(frozen=True, slots=True)
 class JointOptions:
-    """The options of `plan --fuse`. The fields are also the command line's flags."""
+    """The options of plans in tiles. The fields are also the command line's flags."""
 
-    fuse: bool = option(
-        False,
-        "Let operators run fused, in tiles, where that moves less (fusion and placement as one search).",
+    fuse: bool | None = option(
+        None,
+        "Let operators run fused, in tiles (fusion and placement as one search), or keep all tensors whole. "
+        "Without either, `plan` gives the better one, and others keep tensors whole.",
     )
 
     overlap: bool = option(
         True,
-        "With --fuse: an output may take the place of an input that dies with its operator, where that is "
+        "With tiles: an output may take the place of an input that dies with its operator, where that is "
         "proved safe.",
     )
 
     nests: bool = option(
         True,
-        "With --fuse: neighbouring operators may run as a nest of loops over any of their axes, and groups in"
+        "With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in"
         " bands, blocks and boxes are written as nests where that costs nothing.",
     )
 
     concat_views: bool = option(
         True,
-        "With --fuse: the operands of a concat may lie side by side in DRAM, where they are its output.",
+        "With tiles: the operands of a concat may lie side by side in DRAM, where they are its output.",
     )
 
     channel_tile: int | None = option(
         None,
-        "With --fuse: channels that are processed at a time (T_c); without, the chip's.",
+        "With tiles: channels that are processed at a time (T_c); without, the chip's.",
     )
 
     def __post_init__(self) -> None:
@@ -49,16 +51,22 @@ class JointOptions:
         if tile is not None and (type(tile) is not int or not 1 <= tile <= 1 << 20):
             raise UsageError(f"{tile!r} is no number of channels from 1 to 1,048,576", item="channel_tile")
         for name in ("fuse", "overlap", "nests", "concat_views"):
-            if type(getattr(self, name)) is not bool:
-                raise UsageError(f"{getattr(self, name)!r} is neither True nor False", item=name)
+            value = getattr(self, name)
+            if type(value) is not bool and not (name == "fuse" and value is None):
+                raise UsageError(f"{value!r} is neither True nor False", item=name)
+        if self.fuse is False:
+            self.refuse_without_tiles()
+
+    def refuse_without_tiles(self, but: tuple[str, ...] = ()) -> None:
+        """Raise `UsageError` for an option that means nothing where tensors stay whole."""
         alone = {
-            "--channel-tile": tile is not None,
-            "--no-overlap": not self.overlap,
-            "--no-nests": not self.nests,
-            "--no-concat-views": not self.concat_views,
+            "channel_tile": ("--channel-tile", self.channel_tile is not None),
+            "overlap": ("--no-overlap", not self.overlap),
+            "nests": ("--no-nests", not self.nests),
+            "concat_views": ("--no-concat-views", not self.concat_views),
         }
-        for flag, asked in alone.items():
-            if asked and not self.fuse:
+        for name, (flag, asked) in alone.items():
+            if asked and name not in but:
                 raise UsageError("goes with --fuse only", item=flag)
 
 
