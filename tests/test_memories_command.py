@@ -110,11 +110,11 @@ def test_planning_checking_showing_and_exporting_just_work(
 
 def test_a_budget_is_given_for_each_memory(tmp_path: Path) -> None:
     chip = written(tmp_path, CHIP)
-    plan = onchip.plan("zoo:squeezenet1_0@64x64", chip, "sram=100KiB,psram=2MiB", time_limit=8)
+    plan = onchip.plan("zoo:squeezenet1_0@64x64", chip, "sram=100KiB,psram=2MiB", fuse=False, time_limit=8)
     assert [m.bytes for m in plan.chip.memories] == [100 << 10, 2 << 20]
     assert plan.budget == (100 << 10) + (2 << 20)
     assert plan.check() == plan.result
-    rest = onchip.plan("zoo:squeezenet1_0@64x64", chip, "sram=1,048,576", time_limit=8)
+    rest = onchip.plan("zoo:squeezenet1_0@64x64", chip, "sram=1,048,576", fuse=False, time_limit=8)
     assert [m.bytes for m in rest.chip.memories] == [1 << 20, 4_000_000]
     assert rest.result.status == "optimal"
 

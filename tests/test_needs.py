@@ -153,7 +153,7 @@ def onchip(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
 @pytest.mark.parametrize(
     "call",
     [
-        ("plan", "--budget", "1KiB"),
+        ("plan", "--budget", "1KiB", "--no-fuse"),
         ("plan", "--budget", "1KiB", "--objective", "peak"),
         ("plan", "--budget", "1KiB", "--pin", "x"),
         ("plan", "--budget", "1KiB", "--fuse", "--no-nests", "--no-concat-views"),

@@ -73,10 +73,10 @@ def test_a_microcontroller_s_space_is_printed_whole(
 def test_options_that_change_the_space_change_its_name() -> None:
     source = onchip_package.load(MODEL)
     asked: list[dict[str, object]] = [
-        {"budget": "2MiB"},
+        {"budget": "2MiB", "fuse": False},
         {"budget": "2MiB", "order": "given"},
         {"budget": "2MiB", "order": "minpeak"},
-        {"budget": "2MiB", "in_place": True},
+        {"budget": "2MiB", "fuse": False, "in_place": True},
         {"budget": "2MiB", "weights": "resident"},
         {"budget": "2MiB", "pin": ("weights:" + source.network.operators[0].name,)},
         {"objective": "peak"},

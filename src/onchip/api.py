@@ -116,7 +116,7 @@ def plan(
 
     Raises `Infeasible` naming the operator that does not fit, `ModelError`, `ChipError` or `UsageError`.
     """
-    from onchip.methods import Question, answer
+    from onchip.methods import Question, answered
 
     model, options = read_if_needed(model, options)
     kinds = (MethodOptions, PlacementOptions, JointOptions, PaperOptions)
@@ -134,7 +134,7 @@ def plan(
         JointOptions(**fusing),
         PaperOptions(**paper),
     )
-    found = answer(asked, progress)
+    found = answered(asked, progress)
     return recorded(found.plan, model, **found.context).noting(found.notes)
 
 

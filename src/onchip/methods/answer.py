@@ -18,7 +18,7 @@ from onchip.planners.joint import JointOptions, refuse
 from onchip.planners.limits import Limits, Progress
 from onchip.planners.placement import PlacementOptions
 
-__all__ = ["Answer", "Question", "answer"]
+__all__ = ["Answer", "Question", "answered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Question:
             raise UsageError("is where tiles are planned; tensors that stay whole lie in all", item="--level")
 
 
-def answer(asked: Question, progress: Progress | None = None) -> Answer:
+def answered(asked: Question, progress: Progress | None = None) -> Answer:
     """Return the plan for a question, with what is to be said beside it.
 
     Raises `Infeasible` naming the operator that fits in no way, `ChipError` for a figure that the chip lacks,
