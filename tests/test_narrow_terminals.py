@@ -23,9 +23,17 @@ WIDE = 99, 200
 
 MORE = {
     "plan --fuse": ("plan", "zoo:squeezenet1_0", "--fuse", "--budget", "64KiB"),
-    "plan in memories": ("plan", "zoo:squeezenet1_0@64x64", "--chip", "esp32-s3", "--time-limit", "5"),
+    "plan in memories": (
+        "plan",
+        "zoo:squeezenet1_0@64x64",
+        "--chip",
+        "esp32-s3",
+        "--no-fuse",
+        "--time-limit",
+        "5",
+    ),
     "plan by latency": ("plan", "zoo:resnet50", "--chip", "exynos-npu", "--budget", "MR"),
-    "plan of many": ("plan", "zoo:nasnetalarge", "--budget", "MR"),
+    "plan of many": ("plan", "zoo:nasnetalarge", "--budget", "MR", "--no-fuse"),
     "fuse for another": ("fuse", "zoo:squeezenet1_0", "--chip", "optimus", "--batch", "4"),
     "branches and exact": ("branches", "zoo:inception_v3", "--beside", "--map"),
     "compare what does not fit": ("compare", "zoo:squeezenet1_0", "--budget", "512KiB"),

@@ -65,8 +65,19 @@ def _flag(f: Field[Any], hint: Any, panel: str) -> inspect.Parameter:
         hint = list[str] | None
     name = "--" + f.name.replace("_", "-")
     names = (f"{name}/--no-{name[2:]}",) if hint in (bool, bool | None) else (name,)
-    default = str(f.default) if "parse" in f.metadata and f.default is not None else f.default
+    default = _size(f.default) if "parse" in f.metadata and f.default is not None else f.default
     if isinstance(f.default, tuple):
         default = None  # may be given several times
-    annotation = Annotated[hint, typer.Option(*names, help=f.metadata["help"], rich_help_panel=panel)]
+    annotation = Annotated[
+        hint, typer.Option(*names, help=f.metadata["help"], rich_help_panel=f.metadata.get("group", panel))
+    ]
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _size(default: Any) -> str:
+    """Return the default of an option that is text on the command line; a size in its largest unit."""
+    if type(default) is int and default:
+        for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+            if default % (1 << power) == 0:
+                return f"{default >> power}{unit}"
+    return str(default)

@@ -21,18 +21,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 _GROUPS: dict[str, str] = {}
 
 
-def option(default: T, help: str, *, parse: Callable[..., Any] | None = None, each: bool = False) -> T:
+def option(
+    default: T,
+    help: str,
+    *,
+    parse: Callable[..., Any] | None = None,
+    each: bool = False,
+    group: str = "",
+) -> T:
     """Return a field of an options class with its help.
 
     On the command line the value of a field with `parse` is text that this function converts (mostly sizes).
     Fields `time_limit` and `memory_limit` bound the whole command, unless they are for `each` of several
-    searches.
+    searches. `group` is the heading in the help of the command line, if not that of the class.
     """
     about: dict[str, Any] = {"help": help}
     if parse is not None:
         about["parse"] = parse
     if each:
         about["each"] = True
+    if group:
+        about["group"] = group
     made: T = field(default=default, metadata=about)
     return made
 

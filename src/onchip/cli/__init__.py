@@ -74,8 +74,11 @@ def main() -> NoReturn:
             _as_data({"kind": "crash", "message": line, "exit_code": CRASHED})
             _complain(line)
             sys.exit(CRASHED)
+        if type(problem).__name__ == "NoArgsIsHelpError":  # the help is the answer
+            print(problem.ctx.get_help())  # type: ignore[attr-defined]
+            sys.exit(2)
         line = one_line(" ".join(line.strip() for line in problem.format_message().split("\n")))
-        if line:  # else the call had no arguments, and the help is the answer
+        if line:
             _as_data({"kind": "usage-error", "message": line, "exit_code": 2})
             _complain(f"onchip: {line} (see onchip --help)")
         code = 2

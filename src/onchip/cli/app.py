@@ -5,33 +5,43 @@ A command's module is imported when the command is called: most need little of t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
+from onchip.cli.help import Command, command_list
+
 __all__ = ["app", "load_all"]
 
-COMMANDS = {
-    "plan": "plan",
-    "fuse": "fuse",
-    "branches": "branches",
-    "corun": "corun",
-    "mcu": "mcu",
-    "compare": "compare",
-    "sweep": "sweep",
-    "lengths": "lengths",
-    "session": "session",
-    "check": "judge",
-    "run": "judge",
-    "report": "judge",
-    "export": "export",
-    "pack": "pack",
-    "contest": "contest",
-    "zoo": "catalogue",
-    "chips": "catalogue",
+F = TypeVar("F", bound=Callable[..., Any])
+
+GROUPS = {
+    "Commands that plan": {
+        "plan": "plan",
+        "compare": "compare",
+        "sweep": "sweep",
+        "mcu": "mcu",
+        "corun": "corun",
+        "lengths": "lengths",
+        "session": "session",
+        "pack": "pack",
+        "contest": "contest",
+    },
+    "Commands for plans": {
+        "check": "judge",
+        "run": "judge",
+        "report": "judge",
+        "export": "export",
+    },
+    "Commands that list what is built in": {"zoo": "catalogue", "chips": "catalogue"},
+    "Commands of single papers, also methods of plan": {"fuse": "fuse", "branches": "branches"},
 }
+"""The commands by heading of --help, each with its module."""
+
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 """The module of every command, in the order of --help."""
 
 ORDER = tuple(COMMANDS)
@@ -59,8 +69,31 @@ class _Lazy(TyperGroup):
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help: what onchip is, its options, its commands by group."""
+        lines = [f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...", ""]
+        lines += [self.help or "", f"`{ctx.command_path} COMMAND --help` tells about one of them."]
+        options = [(", ".join(p.opts), getattr(p, "help", None) or "") for p in self.get_params(ctx)]
+        said = {
+            heading: [(name, _purpose(self.get_command(ctx, name))) for name in group]
+            for heading, group in GROUPS.items()
+        }
+        lines += command_list({**said, "Options": options})
+        formatter.write("\n".join(lines) + "\n")
 
-app = typer.Typer(
+
+def _purpose(command: Any) -> str:
+    """Return the first paragraph of a command's help."""
+    return str(command.help or "").split("\n\n")[0]
+
+
+class _App(typer.Typer):
+    def command(self, *names: Any, **how: Any) -> Callable[[F], F]:
+        """Register a command, with help in groups."""
+        return super().command(*names, **{"cls": Command, **how})
+
+
+app = _App(
     name="onchip",
     cls=_Lazy,
     help="Plan a neural network onto a chip's memory, prove the plan, run it, show it.",

@@ -13,7 +13,7 @@ from onchip.base.errors import UsageError
 from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
-from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
+from onchip.cli.console import ChipName, Json, Model, goes_on, progress, stdout, writable
 from onchip.planners.branches.options import BranchOptions
 from onchip.readers.source import ReadOptions
 
@@ -74,6 +74,7 @@ def branches(
         exact = (
             made.beside(time_limit=60 if time_limit is None else time_limit, progress=say) if beside else None
         )
+    goes_on("branches", "simple")
     if output is not None:
         made.plan.save(output)
     if report is not None:

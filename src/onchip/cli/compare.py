@@ -26,7 +26,11 @@ def compare(
     budget: Annotated[
         str | None,
         typer.Option(
-            "--budget", help="scratchpad bytes: a size (512KiB), MR, MH or MP [default: what the chip states]"
+            "--budget",
+            metavar="SIZE",
+            help="scratchpad bytes: a size (512KiB), or a name: MR, the least in which every operator runs"
+            " whole; MP, the least peak of any order, below which whole tensors spill; MH, halfway"
+            " [default: what the chip states]",
         ),
     ] = None,
     as_json: Json = False,

@@ -19,7 +19,18 @@ from onchip.planners.limits import Progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["ChipName", "Json", "Model", "PlanFile", "progress", "say_beside", "stdout", "table", "writable"]
+__all__ = [
+    "ChipName",
+    "Json",
+    "Model",
+    "PlanFile",
+    "goes_on",
+    "progress",
+    "say_beside",
+    "stdout",
+    "table",
+    "writable",
+]
 
 Model = Annotated[
     str,
@@ -92,6 +103,11 @@ def say_beside(line: str) -> None:
 
     with suppress(OSError):  # stderr is closed
         print(f"onchip: {one_line(line)}", file=sys.stderr, flush=True)
+
+
+def goes_on(command: str, method: str) -> None:
+    """Say on stderr where a paper's method stands now."""
+    say_beside(f"{command} is `onchip plan --method {method}` now, and goes on as it was")
 
 
 def writable(path: Path | None, *others: Path | None) -> None:

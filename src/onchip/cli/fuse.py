@@ -14,7 +14,7 @@ from onchip.base.errors import NegativeAnswer, UsageError
 from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
-from onchip.cli.console import ChipName, Json, Model, progress, stdout, writable
+from onchip.cli.console import ChipName, Json, Model, goes_on, progress, stdout, writable
 from onchip.planners.fusion.options import DEFAULTS, FusionOptions
 from onchip.readers.source import ReadOptions
 
@@ -76,3 +76,4 @@ def fuse(
                 console.print(f"{what} written to {target}", markup=False, highlight=False, soft_wrap=True)
     if wanted and made.plan is None:
         raise NegativeAnswer(f"{wanted[0]}: there is no plan to write: {made.why_not}")
+    goes_on("fuse", "optimus")

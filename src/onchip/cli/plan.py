@@ -12,6 +12,7 @@ from onchip.base.flags import expand_options
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import ChipName, Json, Model, progress, say_beside, stdout, writable
+from onchip.cli.would_work import naming_what_works
 from onchip.methods import MethodOptions, PaperOptions
 from onchip.planners.joint import JointOptions
 from onchip.planners.placement import PlacementOptions
@@ -32,8 +33,10 @@ def plan(
         str | None,
         typer.Option(
             "--budget",
-            help="scratchpad bytes: a size (512KiB), MR, MH or MP; of several memories sram=256KiB,psram=8MiB"
-            " [default: what the chip states]",
+            metavar="SIZE",
+            help="scratchpad bytes: a size (512KiB), or a name: MR, the least in which every operator runs"
+            " whole; MP, the least peak of any order, below which whole tensors spill; MH, halfway. Of"
+            " several memories sram=256KiB,psram=8MiB. [default: what the chip states]",
         ),
     ] = None,
     output: Annotated[
@@ -48,7 +51,7 @@ def plan(
     """Give the best plan of a network that a chip can run: order, tiles, addresses, spills and reloads."""
     writable(output, Path(model))
     writable(report, Path(model), output)
-    with progress(as_json) as say:
+    with progress(as_json) as say, naming_what_works():
         source = api.load(model, **{name: getattr(read, name) for name in read.__dataclass_fields__})
         made = api.plan(
             source,

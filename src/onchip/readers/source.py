@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from onchip.base.options import option, options
+from onchip.base.options import group, option, options
 from onchip.network import Network
 from onchip.readers.elements import value_bytes
 
@@ -23,6 +23,7 @@ MAX_BATCH = 1 << 16
 """The most images at once; more are a mistake."""
 
 
+@group("Reading the model")
 @options
 @dataclass(frozen=True)
 class ReadOptions:
@@ -36,7 +37,8 @@ class ReadOptions:
 
     dtype: Literal["file", "int8", "int16"] | None = option(
         None,
-        "Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.",
+        "Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the "
+        "file.",
     )
 
     dims: str = option(
@@ -48,7 +50,7 @@ class ReadOptions:
     batch: int | None = option(
         None,
         "Images at once, for a model of one image or with a free first axis; refused where it is not proved "
-        "that the images stay apart. None: as the model is.",
+        "that the images stay apart. Without it as the model is.",
     )
 
     attention: Literal["whole", "parts"] = option(

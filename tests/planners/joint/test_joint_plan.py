@@ -85,7 +85,7 @@ def test_below_mr_a_plan_exists_as_long_as_some_tiling_fits() -> None:
     made = onchip.plan(source, budget="64KiB", fuse=True)
     assert made.check() == made.result
     with pytest.raises(Infeasible):
-        onchip.plan(source, budget="64KiB")
+        onchip.plan(source, budget="64KiB", fuse=False)
 
 
 def test_below_the_floor_the_operator_is_named() -> None:
@@ -343,7 +343,7 @@ def test_only_that_an_operator_does_not_fit_means_that_placement_has_no_plan(
 def test_options_of_joint_planning_want_it(option: dict[str, object]) -> None:
     network, budget = small(1)
     with pytest.raises(UsageError, match="--fuse"):
-        onchip.plan(network, budget=budget, **option)
+        onchip.plan(network, budget=budget, fuse=False, **option)
 
 
 def test_without_any_time_there_is_still_a_plan_with_a_bound() -> None:

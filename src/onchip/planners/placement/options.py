@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from onchip.base.errors import UsageError
-from onchip.base.options import option, options
+from onchip.base.options import group, option, options
 from onchip.base.units import MAX_BYTES, parse_bytes
 
 __all__ = ["DEFAULTS", "PlacementOptions"]
 
 
+@group("Whole tensors")
 @options
 @dataclass(frozen=True, slots=True)
 class PlacementOptions:
@@ -20,6 +21,7 @@ class PlacementOptions:
     weights: Literal["streamed", "resident"] = option(
         "streamed",
         "`streamed`: weights take no scratchpad; `resident`: an operator's weights are held while it runs.",
+        group="Goal",
     )
 
     order: Literal["free", "given", "minpeak"] = option(
@@ -36,12 +38,14 @@ class PlacementOptions:
     time_limit: float | None = option(
         None,
         "Seconds in all, reading included; when they are over, the plan is the best so far, with its gap.",
+        group="Effort",
     )
 
     memory_limit: int = option(
         2 << 30,
         "Bytes that the search may hold; when they are full, the plan is the best so far, with its gap.",
         parse=parse_bytes,
+        group="Effort",
     )
 
     strategy: Literal["exact", "dnc", "beam", "greedy", "ilp"] = option(
@@ -90,12 +94,13 @@ class PlacementOptions:
         "after this inference.",
     )
 
-    seed: int = option(0, "Breaks ties: another seed may give another plan, as good.")
+    seed: int = option(0, "Breaks ties: another seed may give another plan, as good.", group="Effort")
 
     objective: Literal["traffic", "peak", "latency", "energy"] = option(
         "traffic",
         "`traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with "
         "prefetching; `peak`: least scratchpad without any spill or reload.",
+        group="Goal",
     )
 
     def __post_init__(self) -> None:
