@@ -46,7 +46,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in fnmatch.filter(zoo.names(), args.only):
             plan = Path(folder) / "plan.json"
-            measured("plan", f"zoo:{name}", "--budget", args.budget, "-o", str(plan))
+            measured("plan", f"zoo:{name}", "--no-fuse", "--budget", args.budget, "-o", str(plan))
             report, seconds, memory = measured("run", str(plan))
             moved = report["moved"]
             assert isinstance(moved, dict)

@@ -47,7 +47,7 @@ def wrong_with(path: Path) -> tuple[list[str], int, int]:
         before = moved
         for options in ({"fuse": True, "nests": False}, {"fuse": False}):
             try:
-                other = onchip.plan(source, budget=budget, time_limit=20, **options)
+                other = onchip.plan(source, budget=budget, time_limit=20, fuse=False, **options)
             except Infeasible:
                 continue
             if moved > other.result.dram_bytes:

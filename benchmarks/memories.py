@@ -68,7 +68,7 @@ def main() -> None:
         shown = "banks of 1 MiB" if budget == BANKS else budget or "all"
         source = onchip.load(f"zoo:{name}", dtype="int8")
         try:
-            plan = onchip.plan(source, chip, budget, time_limit=seconds)
+            plan = onchip.plan(source, chip, budget, time_limit=seconds, fuse=False)
             still = onchip.plan(source, chip, budget, time_limit=seconds, moves=False)
         except OnchipError as refusal:
             print(f"| {name} | {chip_name} | {shown} | {refusal} | | | | | |")

@@ -63,7 +63,7 @@ def main() -> None:
 
 def row(name: str, source: object, chip: Chip, budget: str, weights: str, time_limit: float | None) -> None:
     options = {"weights": weights, "time_limit": time_limit}
-    plain = onchip.plan(source, chip, budget, **options).result  # type: ignore[arg-type]
+    plain = onchip.plan(source, chip, budget, fuse=False, **options).result  # type: ignore[arg-type]
     made = onchip.plan(source, chip, budget, objective="latency", **options)  # type: ignore[arg-type]
     made.check()
     seconds = made.result.seconds

@@ -57,7 +57,7 @@ def main() -> None:
                 measured([sys.executable, str(maker), kind, str(count), "-o", str(model)])
                 for strategy in args.strategies.split(","):
                     command = [sys.executable, "-m", "onchip.cli", "plan", str(model), "-o", str(out)]
-                    command += ["--budget", args.budget, "--time-limit", str(args.time_limit)]
+                    command += ["--no-fuse", "--budget", args.budget, "--time-limit", str(args.time_limit)]
                     wall, cpu, memory = measured([*command, "--strategy", strategy])
                     plan = json.loads(out.read_text())
                     result, operators = plan["result"], len(plan["network"]["operators"])

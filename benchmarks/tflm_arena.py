@@ -70,7 +70,7 @@ def main() -> None:
     print("|---|--:|--:|--:|--:|--:|---|---|")
     for path in options.models:
         extra = {"in_place": True} if options.in_place else {}
-        plan = onchip.plan(path, "tflm", "MP", **extra)
+        plan = onchip.plan(path, "tflm", "MP", fuse=False, **extra)
         before, head, total = inference(path.read_bytes(), 0)
         after, new_head, new_total = inference(plan.export("tflm"), 0)
         same = all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))

@@ -95,7 +95,7 @@ def chip(x: float, y: float, c: Colours) -> Lines:
 
 def placement(x: float, y: float, c: Colours) -> Lines:
     """Addresses across, steps down, of a plan's first steps; orange leaves for DRAM and comes back."""
-    plan = onchip.plan("zoo:nasnetalarge", budget="MR")
+    plan = onchip.plan("zoo:nasnetalarge", budget="MR", fuse=False)
     steps, (w, h) = 42, (150, 62)
     yield box(x, y, w, h, c["pale"], r=2)
     for r in timeline(plan).residencies:
@@ -216,7 +216,7 @@ VERBS = (
 
 
 def column_of_plans(c: Colours) -> Lines:
-    program = to_text(onchip.plan(diamond(), budget=19)).split("program\n")[1].splitlines()
+    program = to_text(onchip.plan(diamond(), budget=19, fuse=False)).split("program\n")[1].splitlines()
     yield box(888, 56, 368, 246, c["card"], c["line"], 10)
     yield text(908, 90, "one plan: a program", c["ink"], 19, font_weight="600")
     for i, instruction in enumerate(program[:8]):

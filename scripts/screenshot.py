@@ -2,7 +2,7 @@
 
 Needs Chromium (Debian: `apt-get install chromium`). The pictures in the README are made by
 
-    onchip plan zoo:nasnetalarge --budget MR -o plan.json
+    onchip plan zoo:nasnetalarge --no-fuse --budget MR -o plan.json
     python scripts/screenshot.py plan.json docs/images/memory-map.png --readme
     python scripts/screenshot.py plan.json docs/images/memory-map-dark.png --readme --dark
 

@@ -40,6 +40,7 @@ CALLS: Mapping[str, tuple[str, ...]] = {
     "check": ("plan.json",),
     "run": ("plan.json",),
     "report": ("plan.json",),
+    "diff": ("plan.json", "plan.json"),
     "export": ("plan.json", "--to", "json"),
     "pack": ("buffers.csv", "--capacity", "12"),
     "contest": ("solve", "contest.json"),

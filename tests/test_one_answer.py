@@ -13,6 +13,7 @@ import pytest
 import onchip
 from onchip import cli
 from onchip.base.errors import Infeasible, UsageError
+from onchip.cli import console
 from onchip.machines.chip import Chip, Memory, Rates
 from onchip.methods.level import beyond, copied_bytes, crossing_bytes, level_of
 from onchip.network import Network
@@ -237,3 +238,24 @@ def homes_at(plan: Plan, network: Network) -> list[tuple[Load | Store, str]]:
             found.append((step, there[step.tensor]))
     assert {t.name for t in network.tensors} >= set(there)
     return found
+
+
+def test_progress_is_lines_of_json_where_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        assert command(monkeypatch, "--progress-lines", "plan", MODEL, "--budget", "64KiB", "--json") == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["format"].startswith("onchip.plan/")
+        assert all(json.loads(line)["progress"]["text"] for line in err.splitlines())
+        with console.progress(quiet=True) as say:
+            say("one\ntwo")
+            say("three")
+        told = [json.loads(line)["progress"] for line in capsys.readouterr().err.splitlines()]
+        assert [line["text"] for line in told] == [r"one\ntwo", "three"]
+        assert 0 <= told[0]["seconds"] <= told[1]["seconds"]
+    finally:
+        console.in_lines(False)
+    with console.progress(quiet=True) as say:
+        say("nobody asked")
+    assert capsys.readouterr().err == ""

@@ -124,9 +124,9 @@ def load(
     Options:
 
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -207,9 +207,9 @@ def plan(
     - `method` (default 'best'): `best`: the best plan that the chip can run, fused in tiles where that moves less. Or one method alone: `joint` (tiles and whole tensors as one search: --fuse), `cosma` (tensors whole: --no-fuse), `optimus` (fused groups), `simple` (modules of branches), or a planner of your own by its name.
     - `level` (default None): On a chip with several memories: the one that tiles are planned for. Without it, the innermost that operators read. The next one out takes DRAM's part.
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -286,9 +286,9 @@ def fuse(
     Options:
 
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -338,9 +338,9 @@ def branches(
     Options:
 
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -397,9 +397,9 @@ def corun(
     Options:
 
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -521,9 +521,9 @@ def compare(
     Options:
 
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -628,9 +628,9 @@ def lengths(
     - `slack` (default 0.0): Percent of DRAM bytes that a plan may move beyond the best of a length: fewer plans for all.
     - `read` (default 256): The most lengths at which the model is read to see that its tensors grow evenly. Proofs name it.
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -714,9 +714,9 @@ def session(
     - `slack` (default 0.0): Percent of DRAM bytes that a plan may move beyond the best of a length: fewer plans for all.
     - `read` (default 256): The most lengths at which the model is read to see that its tensors grow evenly. Proofs name it.
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -788,9 +788,9 @@ def prepare_fusion(
     Options:
 
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -846,9 +846,9 @@ def fusion_energy(
     Options:
 
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.
@@ -903,9 +903,9 @@ def workload(
     Options:
 
     - `granularity` (default 'fused'): `op`: one operator for each node that computes; `fused`: element-wise and batch-norm operators with one activation input merge into the producer of that input.
-    - `dtype` (default None): Element size of floating-point tensors and parameters; None: int8 for the zoo, else as in the file.
+    - `dtype` (default None): Element size of floating-point tensors and parameters; without it int8 for the zoo, else as in the file.
     - `dims` (default ''): Values for symbolic dimensions, `batch=1,height=224`; an unnamed one is `INPUT.AXIS`, as in `x.0=1`.
-    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. None: as the model is.
+    - `batch` (default None): Images at once, for a model of one image or with a free first axis; refused where it is not proved that the images stay apart. Without it as the model is.
     - `attention` (default 'whole'): `whole`: an attention is one operator; `parts`: its products, mask and softmax are operators.
     - `cache` (default ''): `INPUT=OUTPUT,...`: an output of an .onnx file that is the input with new elements behind it, as a cache of keys and values. The input stays where it lies, and only what is new is written. A `*` in both names stands for the same text.
     - `float_boundary` (default False): An .onnx input that is only quantised and an output that is only dequantised are floats, and the conversions operators, as at granularity `op`. Else they are the integers, and the caller converts.

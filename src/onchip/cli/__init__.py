@@ -75,7 +75,10 @@ def main() -> NoReturn:
             _complain(line)
             sys.exit(CRASHED)
         if type(problem).__name__ == "NoArgsIsHelpError":  # the help is the answer
-            print(problem.ctx.get_help())  # type: ignore[attr-defined]
+            try:
+                print(problem.ctx.get_help(), flush=True)  # type: ignore[attr-defined]
+            except OSError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
             sys.exit(2)
         line = one_line(" ".join(line.strip() for line in problem.format_message().split("\n")))
         if line:

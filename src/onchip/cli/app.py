@@ -10,11 +10,10 @@ from importlib import import_module
 from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperGroup
 
-from onchip.cli.help import Command, command_list
+from onchip.cli.help import Command, Group
 
-__all__ = ["app", "load_all"]
+__all__ = ["App", "app", "load_all"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +33,7 @@ GROUPS = {
         "check": "judge",
         "run": "judge",
         "report": "judge",
+        "diff": "diff",
         "export": "export",
     },
     "Commands that list what is built in": {"zoo": "catalogue", "chips": "catalogue"},
@@ -53,7 +53,7 @@ def load_all() -> None:
         import_module(f"onchip.cli.{module}")
 
 
-class _Lazy(TyperGroup):
+class _Lazy(Group):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
@@ -69,31 +69,20 @@ class _Lazy(TyperGroup):
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help: what onchip is, its options, its commands by group."""
-        lines = [f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...", ""]
-        lines += [self.help or "", f"`{ctx.command_path} COMMAND --help` tells about one of them."]
-        options = [(", ".join(p.opts), getattr(p, "help", None) or "") for p in self.get_params(ctx)]
-        said = {
-            heading: [(name, _purpose(self.get_command(ctx, name))) for name in group]
-            for heading, group in GROUPS.items()
-        }
-        lines += command_list({**said, "Options": options})
-        formatter.write("\n".join(lines) + "\n")
+    def groups(self, ctx: Any) -> dict[str, list[str]]:
+        """Return the names of the commands by heading."""
+        return {heading: list(group) for heading, group in GROUPS.items()}
 
 
-def _purpose(command: Any) -> str:
-    """Return the first paragraph of a command's help."""
-    return str(command.help or "").split("\n\n")[0]
+class App(typer.Typer):
+    """An application whose commands have help in groups."""
 
-
-class _App(typer.Typer):
     def command(self, *names: Any, **how: Any) -> Callable[[F], F]:
         """Register a command, with help in groups."""
         return super().command(*names, **{"cls": Command, **how})
 
 
-app = _App(
+app = App(
     name="onchip",
     cls=_Lazy,
     help="Plan a neural network onto a chip's memory, prove the plan, run it, show it.",
@@ -116,5 +105,14 @@ def _top(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
     ] = False,
+    progress_lines: Annotated[
+        bool,
+        typer.Option(
+            "--progress-lines",
+            help="write the progress of long work on stderr, one JSON object a line; before the command",
+        ),
+    ] = False,
 ) -> None:
-    pass
+    from onchip.cli import console
+
+    console.in_lines(progress_lines)

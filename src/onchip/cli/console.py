@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onchip.base.errors import UsageError
+from onchip.base.errors import UsageError, one_line
 from onchip.cli import complete
 from onchip.cli.answer import awaited
 from onchip.planners.limits import Progress
@@ -25,6 +27,7 @@ __all__ = [
     "Model",
     "PlanFile",
     "goes_on",
+    "in_lines",
     "progress",
     "say_beside",
     "stdout",
@@ -83,9 +86,31 @@ def stdout() -> Console:
     return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 110, highlight=False)
 
 
+_lines: list[bool] = [False]
+
+
+def in_lines(wanted: bool) -> None:
+    """Say that progress is wanted as lines of JSON."""
+    _lines[0] = wanted
+
+
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
-    """Yield a function that shows a search's progress in a line on a terminal's stderr; else it is silent."""
+    """Yield a function that shows a search's progress in a line on a terminal's stderr; else it is silent.
+
+    With `onchip --progress-lines` every call is a JSON object on a line of stderr: seconds since the
+    beginning, and the text.
+    """
+    if _lines[0]:
+        began = time.monotonic()
+
+        def write(text: str) -> None:
+            told = {"progress": {"seconds": round(time.monotonic() - began, 3), "text": one_line(text)}}
+            with suppress(OSError):  # stderr is closed
+                print(json.dumps(told), file=sys.stderr, flush=True)
+
+        yield write
+        return
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -99,8 +124,6 @@ def progress(quiet: bool) -> Iterator[Progress]:
 
 def say_beside(line: str) -> None:
     """Print one line on stderr that stands beside the answer."""
-    from onchip.base.errors import one_line
-
     with suppress(OSError):  # stderr is closed
         print(f"onchip: {one_line(line)}", file=sys.stderr, flush=True)
 

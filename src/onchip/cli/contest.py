@@ -12,15 +12,17 @@ import typer
 from onchip.base.flags import expand_options
 from onchip.cli import complete
 from onchip.cli.answer import print_data
-from onchip.cli.app import app
+from onchip.cli.app import App, app
 from onchip.cli.console import Json, progress, stdout, table, writable
+from onchip.cli.help import Group
 from onchip.contest.law import law_named
 from onchip.contest.options import LawOptions, SolveOptions
 from onchip.contest.problem import read_problem
 from onchip.contest.solution import Step, read_solution, write_solution
 from onchip.contest.verify import Priced, verify
 
-contest = typer.Typer(
+contest = App(
+    cls=Group,
     help="The graphs of the MLSys 2026 contest: schedule one, check a schedule, each under a named law.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Command", "command_list", "paragraphs"]
+__all__ = ["Command", "Group"]
 
 INDENT, COLUMN = 2, 24
 """The columns in which options and their texts begin."""
@@ -30,6 +30,30 @@ class Command(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
         formatter.write("\n".join(page(self, ctx)) + "\n")
+
+
+class Group(TyperGroup):
+    """A group of commands whose help lists them by heading."""
+
+    def groups(self, ctx: Any) -> dict[str, list[str]]:
+        """Return the names of the commands by heading."""
+        return {"Commands": self.list_commands(ctx)}
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help: what the group is, its commands, its options."""
+        listed = {
+            heading: [(name, _purpose(self.get_command(ctx, name))) for name in names]
+            for heading, names in self.groups(ctx).items()
+        }
+        options = [(", ".join(p.opts), getattr(p, "help", None) or "") for p in self.get_params(ctx)]
+        lines = [f"Usage: {ctx.command_path} COMMAND ...", "", *paragraphs(self.help or "", width())]
+        lines += [f"`{ctx.command_path} COMMAND --help` tells about one of them."]
+        formatter.write("\n".join([*lines, *command_list({**listed, "Options": options})]) + "\n")
+
+
+def _purpose(command: Any) -> str:
+    """Return the first paragraph of a command's help."""
+    return str(command.help or "").split("\n\n")[0]
 
 
 def width() -> int:

@@ -59,7 +59,7 @@ def wire_network(network: Network) -> dict[str, Any]:
             {"tensor": names[v.tensor], "of": names[v.of], "offset": v.offset} for v in network.views
         ]
     for key, default in TEXTS.items():
-        if (said := getattr(network, key)) is not default:
+        if (said := getattr(network, key)) != default:
             made[key] = said
     return made
 

@@ -11,6 +11,7 @@ from onchip.plans import Plan as PlanProgram
 from onchip.plans import Result, from_json, from_text, to_json, to_text, write_plan
 
 if TYPE_CHECKING:
+    from onchip.plans.differences import Difference
     from onchip.readers import Source
     from onchip.report.what_if import WhatIf
     from onchip.run import RunReport
@@ -85,6 +86,12 @@ class Plan(PlanProgram):
         if path is not None:
             write_atomically(Path(path), written)
         return written
+
+    def differences(self, other: PlanProgram) -> tuple[Difference, ...]:
+        """Return every difference of this plan and another one; none of the plan and itself."""
+        from onchip.plans.differences import differences
+
+        return differences(self, other)
 
     def save(self, path: str | Path) -> None:
         """Write the plan: JSON for a name ending in `.json`, the text form for any other."""
