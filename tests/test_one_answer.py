@@ -83,6 +83,7 @@ def test_what_tiles_do_not_have_keeps_tensors_whole_and_is_said(
     assert made.options == whole.options
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("method", "planner"),
     [("joint", "joint"), ("cosma", "placement"), ("optimus", "fusion"), ("simple", "branches")],
@@ -93,6 +94,7 @@ def test_a_method_alone_is_its_planner(method: str, planner: str, source: Source
     assert made.check() == made.result
 
 
+@pytest.mark.thorough
 def test_the_methods_of_papers_take_their_own_options(source: Source) -> None:
     ours = onchip.plan(source, budget="64KiB", method="optimus", isoa="off")
     assert ours.result.dram_bytes == onchip.fuse(source, budget="64KiB", isoa="off").dram_bytes
@@ -119,6 +121,7 @@ def test_options_that_contradict_each_other_are_refused(options: dict[str, objec
         onchip.plan(network, budget=100, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_the_refusal_says_what_is_needed_and_a_command_that_works(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,14 +140,26 @@ def test_the_refusal_says_what_is_needed_and_a_command_that_works(
 def test_the_width_of_elements_is_in_the_headline_and_another_than_the_chip_s_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command(monkeypatch, "plan", MODEL, "--chip", "optimus", "--budget", "2MiB") == 0
+    assert command(monkeypatch, "plan", MODEL, "--chip", "optimus", "--no-fuse", "--budget", "2MiB") == 0
     out, err = capsys.readouterr()
     assert out.startswith("squeezenet1_0@64x64 (int8) on optimus")
     assert err == (
         "onchip: elements are int8, and those of optimus int16; --dtype int16 plans with the chip's\n"
     )
     assert (
-        command(monkeypatch, "plan", MODEL, "--budget", "2MiB", "--chip", "optimus", "--dtype", "int16") == 0
+        command(
+            monkeypatch,
+            "plan",
+            MODEL,
+            "--no-fuse",
+            "--budget",
+            "2MiB",
+            "--chip",
+            "optimus",
+            "--dtype",
+            "int16",
+        )
+        == 0
     )
     assert capsys.readouterr().err == ""
 
@@ -160,8 +175,9 @@ def test_the_former_commands_go_on_and_say_where_they_are_now(
     assert f"`onchip plan --method {method}`" in err
 
 
+@pytest.mark.thorough
 def test_of_several_memories_the_better_plan_is_given(source: Source) -> None:
-    tiled = onchip.plan(source, two(24 << 10, 4 << 20))
+    tiled = onchip.plan(source, two(24 << 10, 4 << 20), nests=False)
     assert (tiled.options["level"], tiled.options["beyond"]) == ("near", "far")
     assert (tiled.budget, tiled.check()) == (24 << 10, tiled.result)
     assert "tiles in near, far in DRAM's part" in str(tiled)
@@ -172,26 +188,28 @@ def test_of_several_memories_the_better_plan_is_given(source: Source) -> None:
     roomy = onchip.plan(network, two(100, 100))
     assert roomy.chip.memories
     assert "go 15 bytes with tiles, 15 with whole operators" in roomy.notes[0]
-    further = onchip.plan(source, two(24 << 10, 4 << 20), level="far", fuse=True)
+    further = onchip.plan(source, two(24 << 10, 4 << 20), level="far", fuse=True, nests=False)
     assert (further.options["level"], further.options["beyond"]) == ("far", "DRAM")
 
 
+@pytest.mark.thorough
 def test_only_tiles_fit_and_nothing_fits(source: Source) -> None:
-    tiled = onchip.plan(source, two(20 << 10, 1 << 10))
+    tiled = onchip.plan(source, two(20 << 10, 1 << 10), nests=False)
     assert tiled.options["beyond"] == "DRAM"  # far does not hold what is copied
     assert "whole operators over all memories: infeasible" in tiled.notes[0]
     with pytest.raises(Infeasible) as no:
-        onchip.plan(source, two(64, 64), "near=64,far=64")
+        onchip.plan(source, two(64, 64), "near=64,far=64", nests=False)
     assert no.value.memory == "near"
     enough = no.value.needs
-    assert onchip.plan(source, two(64, 64), f"near={enough},far=64").budget == enough
+    assert onchip.plan(source, two(64, 64), f"near={enough},far=64", nests=False).budget == enough
 
 
+@pytest.mark.thorough
 def test_a_memory_that_does_not_hold_the_copies_is_passed_over(source: Source) -> None:
     near = 24 << 10
-    held = copied_bytes(onchip.plan(source, two(near, 4 << 20), fuse=True))
+    held = copied_bytes(onchip.plan(source, two(near, 4 << 20), fuse=True, nests=False))
     for far, takes in ((held, "far"), (held - 1, "third")):
-        made = onchip.plan(source, two(near, far, third=8 << 20), fuse=True)
+        made = onchip.plan(source, two(near, far, third=8 << 20), fuse=True, nests=False)
         assert made.options["beyond"] == takes
 
 
@@ -240,6 +258,7 @@ def homes_at(plan: Plan, network: Network) -> list[tuple[Load | Store, str]]:
     return found
 
 
+@pytest.mark.thorough
 def test_progress_is_lines_of_json_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

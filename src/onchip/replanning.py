@@ -10,7 +10,7 @@ from onchip import api
 from onchip.base import guard
 from onchip.base.errors import InputError, NegativeAnswer, UsageError
 from onchip.comparison.what_if import what_if as over_budgets
-from onchip.machines.chip import Chip, builtin_chips, load_chip
+from onchip.machines.chip import RATES, Chip, Rates, builtin_chips, load_chip
 from onchip.network import Network
 from onchip.planners import registry
 from onchip.planners.limits import Limits
@@ -143,4 +143,7 @@ def _chip(plan: Plan, chip: str | Path | Chip | None) -> Chip:
     on = load_chip(plan.chip.name if chip is None else chip)
     if (on.name, on.alignment_bytes) != (plan.chip.name, plan.chip.alignment_bytes):
         raise UsageError(f"the plan is for chip {plan.chip.name}, not {on.name}", item="--chip")
+    if on.memories and not plan.chip.memories:  # tiles in one of them: its rates, and those of DRAM's part
+        rates = Rates(**{key: getattr(plan.chip, key) for key in RATES})
+        return replace(on, memories=(), scratchpad_bytes=plan.budget, rates=rates)
     return on
