@@ -199,6 +199,8 @@ RESULTS = (
             "ilp_networks.py measure {kept}/ilp.json --start scip highs --seconds 40"
             " --graph fused --tensors streamed --at MR",
             "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
+            "ilp_equals_exact.py --order given --weights streamed --workers 1 --time-limit 600 --only darts"
+            " pnasnet5large amoebanet_d nasnetalarge --into docs/placement-ilp.md",
         ),
         quick=("ilp_size.py",),
     ),
