@@ -196,6 +196,10 @@ RESULTS = (
             "ilp_networks.py measure {kept}/ilp.json --start nothing --graph fused attention --seconds 20",
             "ilp_networks.py measure {kept}/ilp.json --start nothing --graph op --seconds 10",
             "ilp_networks.py measure {kept}/ilp.json --start plan --seconds 120",
+            "ilp_networks.py measure {kept}/ilp.json --start 'plan, no presolve' --graph fused attention"
+            " --seconds 40",
+            "ilp_networks.py measure {kept}/ilp.json --start 'plan, no presolve' --graph op --seconds 100"
+            " --only deeplabv3* --tensors resident",
             "ilp_networks.py measure {kept}/ilp.json --start scip highs --seconds 40"
             " --graph fused --tensors streamed --at MR",
             "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
