@@ -34,7 +34,7 @@ SIMULATED = (
     "table2 readings table4 table5 table6 setup rivals layers transitions totals strength vgg19 table7 table8"
     " table8_rivals fig1 fig3 fig4 fig5 fig6 sensitivity"
 )
-COUNTED = "formulas errata table2 fig7 fig9 fig10"
+COUNTED = "claims formulas errata table2 fig7 fig9 fig10"
 
 MCU_FILES = " ".join(
     f"{{kept}}/models/{name}.tflite"
@@ -119,13 +119,13 @@ RESULTS = (
             "paper/cosma.py measure {kept}/cosma.json",
             "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
         ),
-        quick=("paper/cosma.py render --section arena belady orders",),
+        quick=("paper/cosma.py render --section arena arena_all belady orders",),
         needs="pip install 'onchip[docs]'",
     ),
     Result(
         "optimus.md",
         ("paper/optimus.py --data {kept}/optimus.json --into docs/optimus.md",),
-        quick=("paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*",),
+        quick=("paper/optimus.py --only fig2 fig7 fig12 fig14 fig15 fig17 fig19 --networks [avgms]*",),
         needs="pip install 'onchip[docs]'",
     ),
     Result(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from optimus_claims_arrays import arrays, batches
 from optimus_claims_more import accelerators, buffers, dataflows, groups, times
-from optimus_claims_sentences import configurations, earlier
+from optimus_claims_sentences import buffer_accesses, configurations, earlier, on_chip
 from optimus_data import EVALUATED, FEWER_LEVELS, Claim, Data, between, energy, evaluated, verdict
 from optimus_executed import accuracy
 from optimus_paper import ACCURACY, ENERGY, LATENCY, LESS
@@ -33,6 +33,7 @@ def claims(d: Data) -> Iterator[str]:
         *_words(d),
         *_energy(d),
         *_latency(d),
+        buffer_accesses(d),
         _online(d),
         _accuracy(d),
         _breakdown(d),
@@ -41,6 +42,7 @@ def claims(d: Data) -> Iterator[str]:
         *_parts(d),
         *buffers(d),
         *dataflows(d),
+        on_chip(d),
         *arrays(d),
         configurations(d),
         *batches(d),
