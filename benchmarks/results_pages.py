@@ -125,7 +125,10 @@ RESULTS = (
     Result(
         "optimus.md",
         ("paper/optimus.py --data {kept}/optimus.json --into docs/optimus.md",),
-        quick=("paper/optimus.py --only fig2 fig7 fig12 fig14 fig15 fig17 fig19 --networks [avgms]*",),
+        quick=(
+            "paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*",
+            "paper/optimus.py --only fig12",
+        ),
         needs="pip install 'onchip[docs]'",
     ),
     Result(

@@ -325,8 +325,8 @@ SENTENCES = (
         "section 4.4: how the algorithm's work grows",
         f"{SCRIPT} claims",
         f"{PAGE}the-papers-claims",
-        "tests/planners/fusion/reproduced/test_algorithm1.py::test_a_binary_tree_has_more_groups_than_the_boun"
-        "d",
+        "tests/planners/fusion/reproduced/test_algorithm1.py::test_a_binary_tree_has_more_groups_than_the_bou"
+        "nd",
         "differs",
         "groups evaluated are 0.14 to 0.61 of it on five networks, GoogLeNet with its pools in their"
         " projections (without them it has 111,024 for 104,976); with a binary tree of 31 operators for the"

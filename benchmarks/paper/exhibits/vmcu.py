@@ -79,8 +79,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "paper/vmcu.py --only modulo",
         "vmcu.md#the-modulo-by-segment-size",
         ""
-        "tests/microcontroller/test_vmcu_kernels.py::test_a_segment_kernel_gives_the_layers_bytes_over_the_pools_"
-        "end",
+        "tests/microcontroller/test_vmcu_kernels.py::test_a_segment_kernel_gives_the_layers_bytes_over_the_pools"
+        "_end",
         "agrees",
         "generated for segments of any size, run, outputs equal",
     ),
