@@ -20,7 +20,7 @@ WORKERS = 8
 """The most threads; fewer if the machine has fewer cores."""
 
 PRESOLVE = True
-"""Whether CP-SAT simplifies the model first: less to search, and seconds where a proof needs no search."""
+"""CP-SAT simplifies the model first: less to search, and seconds where a proof needs no search."""
 
 POLL_SECONDS = 0.2
 
