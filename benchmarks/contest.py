@@ -63,6 +63,9 @@ def main() -> None:
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
     only = [int(number) for number in options.only.split(",")]
+    absent = [n for n in only if not (options.folder / f"mlsys-2026-{n}.json").is_file()]
+    if absent:
+        parser.error(f"no mlsys-2026-{absent[0]}.json in {options.folder}")
     write(
         {f"contest-{options.law}": lambda: rows(options.folder, options.law, only, options.slack)},
         options.page,

@@ -48,6 +48,8 @@ BUDGETS = ("MR", "MH", "MP")
 STARTS = ("plan", "nothing")
 OTHERS = ("scip", "highs")
 """Other solvers, from nothing; given to `--start` like the two ways of CP-SAT."""
+UNREDUCED = "plan, no presolve"
+"""CP-SAT from the plan without its presolve, another `--start`."""
 KEYS = ("network", "graph", "tensors", "at", "start")
 PAPER_DEEPLAB = {"MR": 6.96, "MH": 17.242, "MP": 0.12}
 """Seconds of Gurobi on an M1 Pro for DeepLabV3 with parameters (V-B1)."""
@@ -113,7 +115,8 @@ def measured(case: Row, network: Network, budget: int, start: str, seconds: floa
     problem = Problem.of(network)
     plan: Answer = strategy("exact")(Task(network, problem, budget, 1, Limits()))
     solver: Solver = "scip" if start == "scip" else "highs" if start == "highs" else "cp-sat"
-    first = plan if start == "plan" else None
+    first = plan if start in ("plan", UNREDUCED) else None
+    cp_sat.PRESOLVE = start != UNREDUCED
     began = cpu_seconds()
     found = minimum_traffic(problem, budget, solver=solver, limits=Limits(time_limit=seconds), first=first)
     spent = cpu_seconds() - began
@@ -264,6 +267,7 @@ def summary(records: list[Row]) -> Iterator[str]:
             rows = chosen(graph, start, network="deeplabv3_resnet50", tensors="resident", at=at)
             of_deeplab.append(told(rows[0]) if rows else "")
         yield f"| DeepLabV3 with parameters at {at} | {theirs:g} | " + " | ".join(of_deeplab) + " |"
+    yield from _without_presolve(records)
     whole, mean_whole = [], []
     for start in STARTS:
         rows = chosen("attention", start)
@@ -274,6 +278,38 @@ def summary(records: list[Row]) -> Iterator[str]:
         whole.append(f"{max(ended):.1f} ({len(ended)} of {len(rows)})" if ended else "")
     yield f"| the Transformer with attention whole: most | | {' | '.join(whole)} | | |"
     yield f"| all ten with attention whole: mean | under 1 | {' | '.join(mean_whole)} | | |"
+
+
+def _without_presolve(records: list[Row]) -> Iterator[str]:
+    """The nine, fused, from the plan, with and without CP-SAT's presolve, and with attention whole."""
+    columns = []
+    for start in ("plan", UNREDUCED):
+        rows = [r for r in records if r["start"] == start and r["network"] != "deeplabv3_resnet50"]
+        fused = [r for r in rows if r["graph"] == "fused"]
+        whole = [r for r in fused if r["network"] != "transformer"]
+        whole += [r for r in rows if r["graph"] == "attention"]
+        dense = [r["seconds"] for r in fused if r["network"] == "densenet121" and proved(r)]
+        if not dense:
+            return
+        columns.append((f"{max(dense):.1f}", *(_mean_most(some) for some in (fused, whole))))
+    for what, plain, unreduced in zip(
+        ("DenseNet: most", "the nine: mean, most", "the same, attention whole"), *columns, strict=True
+    ):
+        yield f"| {what}; without CP-SAT's presolve | | {plain}; {unreduced} | | | |"
+    deeplab = [
+        r
+        for r in records
+        if (r["network"], r["graph"], r["tensors"], r["start"])
+        == ("deeplabv3_resnet50", "op", "resident", UNREDUCED)
+    ]
+    for r in sorted(deeplab, key=lambda r: BUDGETS.index(r["at"])):
+        theirs = PAPER_DEEPLAB[r["at"]]
+        yield f"| DeepLabV3 with parameters at {r['at']}, without presolve | {theirs:g} | | | {told(r)} | |"
+
+
+def _mean_most(rows: list[Row]) -> str:
+    took = [r["seconds"] for r in rows if proved(r)]
+    return f"{mean(took):.2f}, {max(took):.1f} ({len(took)} of {len(rows)})"
 
 
 # -- the command line ------------------------------------------------------------------------------------
@@ -287,7 +323,7 @@ def main() -> None:
     parser.add_argument("--graph", nargs="+", default=GRAPHS, choices=GRAPHS)
     parser.add_argument("--tensors", nargs="+", default=TENSORS, choices=TENSORS)
     parser.add_argument("--at", nargs="+", default=BUDGETS, choices=BUDGETS)
-    parser.add_argument("--start", nargs="+", default=STARTS, choices=(*STARTS, *OTHERS))
+    parser.add_argument("--start", nargs="+", default=STARTS, choices=(*STARTS, *OTHERS, UNREDUCED))
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--workers", type=int, default=1, help="threads of CP-SAT")
     parser.add_argument("--into", type=Path, metavar="PAGE")

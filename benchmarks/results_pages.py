@@ -34,7 +34,7 @@ SIMULATED = (
     "table2 readings table4 table5 table6 setup rivals layers transitions totals strength vgg19 table7 table8"
     " table8_rivals fig1 fig3 fig4 fig5 fig6 sensitivity"
 )
-COUNTED = "formulas errata table2 fig7 fig9 fig10"
+COUNTED = "claims formulas errata table2 fig7 fig9 fig10"
 
 MCU_FILES = " ".join(
     f"{{kept}}/models/{name}.tflite"
@@ -119,13 +119,16 @@ RESULTS = (
             "paper/cosma.py measure {kept}/cosma.json",
             "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
         ),
-        quick=("paper/cosma.py render --section arena belady orders",),
+        quick=("paper/cosma.py render --section arena arena_all belady orders",),
         needs="pip install 'onchip[docs]'",
     ),
     Result(
         "optimus.md",
         ("paper/optimus.py --data {kept}/optimus.json --into docs/optimus.md",),
-        quick=("paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*",),
+        quick=(
+            "paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*",
+            "paper/optimus.py --only fig12",
+        ),
         needs="pip install 'onchip[docs]'",
     ),
     Result(
@@ -196,9 +199,15 @@ RESULTS = (
             "ilp_networks.py measure {kept}/ilp.json --start nothing --graph fused attention --seconds 20",
             "ilp_networks.py measure {kept}/ilp.json --start nothing --graph op --seconds 10",
             "ilp_networks.py measure {kept}/ilp.json --start plan --seconds 120",
+            "ilp_networks.py measure {kept}/ilp.json --start 'plan, no presolve' --graph fused attention"
+            " --seconds 40",
+            "ilp_networks.py measure {kept}/ilp.json --start 'plan, no presolve' --graph op --seconds 100"
+            " --only deeplabv3* --tensors resident",
             "ilp_networks.py measure {kept}/ilp.json --start scip highs --seconds 40"
             " --graph fused --tensors streamed --at MR",
             "ilp_networks.py render {kept}/ilp.json --into docs/placement-ilp.md --summary docs/cosma.md",
+            "ilp_equals_exact.py --order given --weights streamed --workers 1 --time-limit 600 --only darts"
+            " pnasnet5large amoebanet_d nasnetalarge --into docs/placement-ilp.md",
         ),
         quick=("ilp_size.py",),
     ),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
 from cosma import FOUR
 
-__all__ = ["PAPER_SECONDS", "Row", "chosen", "percent", "reductions"]
+__all__ = ["PAPER_SECONDS", "RULES", "Claim", "Row", "chosen", "percent", "reductions", "yes"]
 
 Row = dict[str, Any]
+RULES = ("belady", "greedy")
 PAPER_SECONDS = {
     "exact:given": {
         "pnasnet5large": (12.2, 12.3, 12.2),
@@ -59,3 +61,18 @@ def reductions(records: Iterable[Row], way: str = "exact") -> tuple[float, float
 
 def percent(value: float) -> str:
     return f"{100 * value:.0f} %"
+
+
+def yes(good: bool) -> str:
+    return "yes" if good else "no"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, its figure, ours, whether it holds here, and what decides that."""
+
+    text: str
+    paper: str
+    ours: str
+    holds: str
+    why: str = ""

@@ -117,12 +117,14 @@ def all_readings() -> Iterator[str]:
     """A row for each reading of the arena, the comparison's own first."""
     yield (
         "| arena | no other scheme has traffic at MP | removed at MR, both settings: fused | op |"
-        " Belady's rule: less, equal, more | NASNet-A at MH by the greedy rule: orders with more |"
+        " Belady's rule: less, equal, more, ten networks | all fourteen |"
+        " NASNet-A at MH by the greedy rule: orders with more |"
     )
-    yield "|---|---|--:|--:|---|--:|"
+    yield "|---|---|--:|--:|---|---|--:|"
     found = cases()
     for arena in ARENAS:
         none = ", ".join(f"{TITLES[name]} ({n} of 4)" for name, n in idle(found, arena).items()) or "never"
         shares = " | ".join(percent(removed(found, arena, graph)) for graph in ("fused", "op"))
-        counts = ", ".join(map(str, less_equal_more(found, arena)))
+        human = [case for case in found if case.network in HUMAN]
+        counts = " | ".join(", ".join(map(str, less_equal_more(of, arena))) for of in (human, found))
         yield f"| {', '.join(arena)} | {none} | {shares} | {counts} | {_greedy_at_mh(arena)} |"

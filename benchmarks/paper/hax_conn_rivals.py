@@ -169,10 +169,14 @@ def divided_rival(number: int, who: str, most: int, contention: str = "light") -
     return Divided(sum(map(len, rows)), changes, Objective.LATENCY.cost_ms(timeline))
 
 
-def over_cut(number: int, contention: str) -> float:
-    """Time saved over the naive columns and both rivals, these on networks cut everywhere, H2H by lists."""
+BY_LISTS = "H2H, lists alone"
+
+
+def over_cut(number: int, contention: str, h2h: str = BY_LISTS, most: int = MOST) -> float:
+    """Time saved over the naive columns and both rivals, these on networks cut so; H2H with or without its
+    last step."""
     one = on_setup(number, contention)
-    rivals = (divided_rival(number, who, MOST, contention).ms for who in ("Herald", "H2H, lists alone"))
+    rivals = (divided_rival(number, who, most, contention).ms for who in ("Herald", h2h))
     return 1 - one.found.cost / min(one.found.cost / (1 - one.gain), *rivals)
 
 

@@ -91,7 +91,7 @@ def rooms(d: Data) -> Iterator[str]:
         yield f"| {kib} | " + " | ".join(cells) + " |"
 
 
-def ends_in(d: Data, how: str, kib: int) -> tuple[float, float]:
+def ends_in(d: Data, how: str, kib: int | str) -> tuple[float, float]:
     """Of nine networks, least and most per cent saved over an older fuser in rows."""
     saved = [100 * r[how] for r in d.all("cause-room", kib=kib)]
     return min(saved), max(saved)

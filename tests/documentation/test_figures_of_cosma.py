@@ -23,6 +23,10 @@ SAID = {
     "divide and conquer, seconds": "average solution time of one minute",
     "the optimum for these four": "within a 24-hour time limit",
     "order fixed, seconds": "under 30 seconds for most cases",
+    "divide and conquer: seconds hang more": "the time-to-solution is more sensitive to different memory",
+    "the own order fixed": "that greatly reduces the off-chip data accesses",
+    "the least-peak order fixed": "given the same fixed operator schedules",
+    "the order of least peak can have less": "can reduce the off-chip data accesses compared to the default",
     "order fixed, seconds apart": "with marginal variance between different memory budgets",
 }
 """The beginning of a claim's row, and the words that it is of."""

@@ -29,6 +29,8 @@ SAID = {
     "DNNVM's latency over ours": ("average improvement of 1.44x and 1.10x, respectively",),
     "Efficient-S's latency over ours": ("average improvement of 1.44x and 1.10x, respectively",),
     "the on-line variant": ("only a slight drop in results for the on-line variant",),
+    "the older fusers spend": ("relatively more frequent accesses to the on-chip buffer and higher on-chip",),
+    "communication on chip": ("on-chip communication is generally only a small portion of the total energy",),
     "the model's accuracy": ("from 95.05% to 99.90% with an average 98.06% for all 100 operator-groups",),
     "DRAM takes most": ("the main memory access consumes most of energy",),
     "feature maps far exceed": (

@@ -18,7 +18,13 @@ from optimus_causes_more import MORE_CAUSES  # noqa: E402
 from optimus_causes_tried import TRIED  # noqa: E402
 from optimus_claims_arrays import batches  # noqa: E402
 from optimus_claims_more import dataflows  # noqa: E402
-from optimus_claims_sentences import configurations, growth, marginal, small_buffers  # noqa: E402
+from optimus_claims_sentences import (  # noqa: E402
+    buffer_accesses,
+    configurations,
+    growth,
+    marginal,
+    small_buffers,
+)
 from optimus_data import LABELS, Data, mega  # noqa: E402
 from optimus_online import merged, obeying  # noqa: E402
 from optimus_parts import PARTS  # noqa: E402
@@ -76,6 +82,34 @@ def test_fig_12() -> None:
 
 
 @pytest.mark.thorough
+def test_the_claim_on_accuracy_is_of_fig_12s_rows() -> None:
+    """The claims' row has the figures of the last row of Fig. 12's table."""
+    every = page("fig12")[-1].strip("| ").split(" | ")
+    groups, least, mean, bands, equation, average = every[1:]
+    said = next(line for line in page("claims") if line.startswith("| the model's accuracy (eq. 5)"))
+    ours = said.split(" | ")[2]
+    assert ours.startswith(f"{least.removesuffix(' %')}-100.00 %, {mean} on average, {groups} groups; ")
+    assert ours.endswith(
+        f"{equation.removesuffix(' %')} to 100.00 %, {average} on average, of the {bands} groups in bands"
+    )
+
+
+def test_claims_on_the_chips_inside() -> None:
+    """Buffer and array of Fig. 17's rows at 64 B; the older fusers' energy at the buffer, VGG16 again."""
+    cells = (line.strip("| ").split(" | ") for line in page("claims"))
+    claims = {row[0]: row[2] for row in cells if len(row) > 2}
+    shares = []
+    for row in (line.strip("| ").split(" | ") for line in page("fig17")):
+        if row[1:3] == ["64 B", "exact"]:
+            share = (float(row[4]) + float(row[5])) / float(row[8])
+            shares.append(f"{row[0]} {100 * share:.0f} %")
+    said = claims["communication on chip is a small part of the energy (Fig. 17)"]
+    assert said == f"{', '.join(shares)}: buffer and array, 64 B"
+    alone = buffer_accesses(measured(("fig13",), ("vgg16",)))[2]
+    assert "DNNVM, rows 1.03 to 1.03, more on 1; DNNVM, tiles 0.94 to 0.94, more on 0" in alone
+    assert "DNNVM, tiles 0.94 to 2.27" in claims["the older fusers spend more energy at the on-chip buffer"]
+
+
 def test_figs_13_14_15() -> None:
     """Words, energy and time of every scheme under both sets of options."""
     networks = ("alexnet", "alexnet_features", "mobilenet_v1", "squeezenet1_0")

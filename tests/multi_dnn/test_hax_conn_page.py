@@ -71,6 +71,11 @@ def test_who_is_best_in_experiments_4_8_9_and_10() -> None:
     }
     assert ahead["4"] == ahead["9"] == [True, False, False, True]
     assert [n for n in times if ahead[n][3]] == ["3", "4", "9", "10"]
+    by_lists = {
+        n: t[1] < t[7] for n, t in times.items()
+    }  # one change: H2H's last step left out, in ten groups
+    assert by_lists["4"]
+    assert not by_lists["9"]
     theirs = next(row for row in cells("table6") if row[0] == "10")
     dsp = float(theirs[6])
     assert dsp == min(map(float, theirs[5:9]))
@@ -103,6 +108,38 @@ def test_sentences_on_experiments_and_networks() -> None:
     dsp, herald, h2h, ours = times["10"]
     assert ours < dsp < min(herald, h2h)
     assert experiment_at(10, 10.0).baseline("Herald-like") == pytest.approx(herald, abs=0.005)
+
+
+def test_z3_proves_most_experiments_in_under_three_seconds() -> None:
+    """Read from the page; without contention only. The long case is a schedule without a proof."""
+    found = {tuple(row[:3]): row[4:] for row in cells("z3")[1:]}
+    experiments = [row for (name, _, _), row in found.items() if name.startswith("experiment")]
+    assert len(experiments) == 8
+    assert all(same == "yes" for _, same in experiments)
+    assert sum(float(seconds) < 3 for seconds, _ in experiments) == 7
+    assert all(contention == "none" for name, _, contention in found if name.startswith("experiment"))
+    claims = {row[0]: row[1:] for row in cells("claims")}
+    assert claims["time to the optimal schedule, most of Table 6"][4] == "yes"
+    long_one = claims["the same for 985 layers; here ten groups in 985 equal pieces"]
+    assert long_one[1] == "under 1 s, 0.3 % above its bound"
+    assert long_one[4].endswith("the optimum: no")
+
+
+def test_transitions_of_table_2_against_the_text() -> None:
+    """Groups that the text singles out, and means of the first five and the last five."""
+    groups = {row[0]: row for row in cells("table2") if "-" in row[0] and row[0][0].isdigit()}
+    assert len(groups) == 10
+    to_dla, to_gpu = ([float(row[k]) for row in groups.values()] for k in (5, 6))
+    said = [sum(to[half]) / 5 for to in (to_dla, to_gpu) for half in (slice(5), slice(5, None))]
+    assert [f"{mean:.3f}" for mean in said] == ["0.052", "0.029", "0.084", "0.054"]
+    assert [groups[name][5] for name in ("39-52", "95-109", "67-80", "110-123", "124-140")] == [
+        "0.011",
+        "0.030",
+        "0.024",
+        "0.024",
+        "0.007",
+    ]
+    assert "39-53" not in groups
 
 
 def test_best_baselines_are_counted_from_the_cells_of_table_8() -> None:

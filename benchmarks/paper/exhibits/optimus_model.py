@@ -194,6 +194,16 @@ MODEL = (
         "gives VGG16 five operators in 128 KB, and so the 80 groups of Table 5",
     ),
     Exhibit(
+        "memo increases",
+        "section 6: the least buffer of a group of n operators grows with n",
+        "onchip.planners.fusion.online",
+        "fusion-algorithms.md#the-on-line-variant---online",
+        "tests/planners/fusion/test_online.py::test_the_least_of_each_size_grows_by_itself",
+        "agrees",
+        "the raw least of every size, before it is made to ascend, grows with the size on VGG16 and"
+        " SqueezeNet",
+    ),
+    Exhibit(
         "Section 4.4",
         "a chain of n operators has groups in the order of n squared",
         "onchip.planners.fusion.reproduced.algorithm1",

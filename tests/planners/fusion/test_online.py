@@ -106,6 +106,16 @@ def test_the_papers_table_for_vgg16(shared: Path) -> None:
         assert fuser.limit(32 << 10) < 5
 
 
+@pytest.mark.parametrize(("name", "most"), [("vgg16", 6), ("squeezenet1_0", 4)])
+def test_the_least_of_each_size_grows_by_itself(shared: Path, name: str, most: int) -> None:
+    """The paper's theorem on memo, of raw minima: `size_table` makes its own ascend."""
+    network = fusion_graph(shared / "bench" / "fusion" / f"{name}.json", 4)
+    problem = FusionProblem.of(network, load_chip("optimus"), FusionOptions(), 1 << 30)
+    raw = [least for least in slow_table(problem, most) if least is not None]
+    assert len(raw) > 2
+    assert raw == sorted(set(raw))
+
+
 @pytest.mark.parametrize("name", ["vgg16", "mobilenet_v1", "squeezenet1_0", "resnet50"])
 def test_near_the_optimum_on_the_papers_networks(shared: Path, name: str) -> None:
     network = fusion_graph(shared / "bench" / "fusion" / f"{name}.json", 4)

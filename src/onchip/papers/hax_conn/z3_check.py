@@ -82,11 +82,9 @@ class _Formulation:
         self.own = z3.Context()
         self.units = len(workload.soc.units)
         self.groups = [(c, p) for c, chain in enumerate(chains) for p in range(len(chain.steps))]
-        self.on = {
-            g: [z3.Bool(f"on_{g[0]}_{g[1]}_{u}", self.own) for u in range(self.units)] for g in self.groups
-        }
+        self.on = {g: self._units_of(f"on_{g[0]}_{g[1]}") for g in self.groups}
         self.start = {g: z3.Real(f"start_{g[0]}_{g[1]}", self.own) for g in self.groups}
-        self.end = {g: z3.Real(f"end_{g[0]}_{g[1]}", self.own) for g in self.groups}
+        self.end = {g: self._end_of(g) for g in self.groups}
         self.makespan = z3.Real("makespan", self.own)
         self.solver = z3.Optimize(ctx=self.own)
         for group in self.groups:
@@ -128,9 +126,18 @@ class _Formulation:
 
     # -- constraints -------------------------------------------------------------------------------------
 
+    def _units_of(self, name: str) -> list[Any]:
+        """Return what says of each unit that a group is on it; of two units one variable decides, which
+        halves what Z3 has to search."""
+        if self.units == 2:
+            second = self.z3.Bool(name, self.own)
+            return [self.z3.Not(second), second]
+        return [self.z3.Bool(f"{name}_{u}", self.own) for u in range(self.units)]
+
     def _placed(self, group: tuple[int, int]) -> None:
         """Add eq. 1: one unit, which supports the group."""
-        self.solver.add(self.z3.PbEq([(on, 1) for on in self.on[group]], 1))
+        if self.units != 2:
+            self.solver.add(self.z3.PbEq([(on, 1) for on in self.on[group]], 1))
         for u in range(self.units):
             if self._work(group, u) == inf:
                 self.solver.add(self.z3.Not(self.on[group][u]))
@@ -140,17 +147,25 @@ class _Formulation:
         z3 = self.z3
         ready = self._ready(group)
         self.solver.add(self.start[group] >= ready)
-        if not self.idle:
+        if not self.idle and self.workload.model is not NO_CONTENTION:
+            # without contention nothing is gained by waiting at will, and Z3 is quicker without the rule
             other = [b for b in self.groups if b[0] != group[0]]
             free = [z3.And(self._same(group, b), self.start[group] == self.end[b]) for b in other]
             self.solver.add(z3.Or(self.start[group] == ready, *free))
-        alone = sum(
-            z3.If(self.on[group][u], self._number(self._work(group, u)), 0)
-            for u in range(self.units)
-            if self._work(group, u) < inf
-        )
-        lost = sum(self._lost(group, b) for b in self.groups if b[0] != group[0])
-        self.solver.add(self.end[group] == self.start[group] + alone + lost)
+        if self.workload.model is not NO_CONTENTION:
+            lost = sum(self._lost(group, b) for b in self.groups if b[0] != group[0])
+            self.solver.add(self.end[group] == self.start[group] + self._alone(group) + lost)
+
+    def _end_of(self, group: tuple[int, int]) -> Any:
+        """Return a variable, or without contention the sum itself, which is less for Z3 to search."""
+        if self.workload.model is NO_CONTENTION:
+            return self.start[group] + self._alone(group)
+        return self.z3.Real(f"end_{group[0]}_{group[1]}", self.own)
+
+    def _alone(self, group: tuple[int, int]) -> Any:
+        """Return the group's time on its unit with nothing beside it."""
+        times = [self._work(group, u) for u in range(self.units)]
+        return self._of_unit(group, [self._number(ms if ms < inf else 0.0) for ms in times])
 
     def _ready(self, group: tuple[int, int]) -> Any:
         """Return the time at which the group before has ended and handed over."""
@@ -158,12 +173,17 @@ class _Formulation:
         if not p:
             return self._number(0.0)
         before, units = (c, p - 1), self.units
-        move = sum(
-            self.z3.If(self.z3.And(self.on[before][u], self.on[group][v]), self._number(ms), 0)
-            for u in range(units)
-            for v in range(units)
-            if (ms := self.chains[c].move[((p - 1) * units + u) * units + v])
-        )
+        moves = self.chains[c].move[(p - 1) * units * units : p * units * units]
+        if not any(moves):
+            return self.end[before]
+        rows = [moves[u * units : (u + 1) * units] for u in range(units)]
+        if units == 2 and rows[0][0] == rows[1][1] == 0:  # asked so, Z3 is several times as quick
+            there, back = self._number(rows[0][1]), self._number(rows[1][0])
+            changed = self.z3.If(self.on[group][1], there, back)
+            move = self.z3.If(self._same(group, before), self._number(0.0), changed)
+        else:
+            numbers = [[self._number(ms) for ms in row] for row in rows]
+            move = self._of_unit(before, [self._of_unit(group, row) for row in numbers])
         return self.end[before] + move
 
     def _lost(self, group: tuple[int, int], other: tuple[int, int]) -> Any:
@@ -208,8 +228,18 @@ class _Formulation:
 
     # -- numbers -----------------------------------------------------------------------------------------
 
+    def _of_unit(self, group: tuple[int, int], values: list[Any]) -> Any:
+        """Return the value of the unit that the group is on."""
+        *others, chosen = zip(self.on[group], values, strict=True)
+        value = chosen[1]
+        for on, other in reversed(others):
+            value = self.z3.If(on, other, value)
+        return value
+
     def _same(self, a: tuple[int, int], b: tuple[int, int]) -> Any:
         z3 = self.z3
+        if self.units == 2:
+            return self.on[a][1] == self.on[b][1]
         return z3.Or(*(z3.And(self.on[a][u], self.on[b][u]) for u in range(self.units)))
 
     def _work(self, group: tuple[int, int], unit: int) -> float:

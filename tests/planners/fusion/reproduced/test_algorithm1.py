@@ -14,6 +14,7 @@ from onchip.network import bits, mask
 from onchip.papers.optimus.algorithm2 import independent_set, tree_dp
 from onchip.planners.fusion.reproduced.algorithm1 import TooManyStates, bottom_up, top_down, untangled, valid
 from onchip.planners.fusion.reproduced.dag import Dag
+from onchip.planners.fusion.reproduced.groups import connected_groups
 from oracles.fusion_schemes import Traffic, best_runnable, random_dag, random_traffic, runnable
 
 TWO_CHAINS = Dag.from_edges(4, [(0, 2), (1, 3)])
@@ -33,6 +34,21 @@ def test_a_chain_of_n_has_as_many_groups_as_intervals() -> None:
     chain = Dag.from_edges(18, [(i, i + 1) for i in range(17)])
     cost = Traffic(chain, (1,) * 36, (0,) * 18, 18)
     assert bottom_up(chain, cost).evaluated == top_down(chain, cost).evaluated == 171
+
+
+def test_a_binary_tree_has_more_groups_than_the_bound() -> None:
+    """Convex groups that hang together and contain the root, counted and by recurrence; every operator has
+    two successors at most, so that O(2^max succ V^2) would be 4 V^2."""
+
+    def with_root(depth: int) -> int:
+        return 1 if depth == 1 else (1 + with_root(depth - 1)) ** 2
+
+    for depth in (1, 2, 3):
+        count = 2**depth - 1
+        tree = Dag.from_edges(count, [((i - 1) // 2, i) for i in range(1, count)])
+        groups = connected_groups(tree, lambda _: 0)
+        assert sum(group & 1 for group in groups) == with_root(depth)
+    assert with_root(5) == 458_329 > 4 * 31**2 == 3_844
 
 
 def test_bottom_up_is_not_optimal_on_two_chains_side_by_side() -> None:

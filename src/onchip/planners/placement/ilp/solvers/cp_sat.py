@@ -14,10 +14,13 @@ from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers.outcome import Outcome
 from onchip.planners.placement.search import line_of
 
-__all__ = ["WORKERS", "minimise"]
+__all__ = ["PRESOLVE", "WORKERS", "minimise"]
 
 WORKERS = 8
 """The most threads; fewer if the machine has fewer cores."""
+
+PRESOLVE = True
+"""CP-SAT simplifies the model first: less to search, and seconds where a proof needs no search."""
 
 POLL_SECONDS = 0.2
 
@@ -46,6 +49,7 @@ def minimise(
             cp.add_hint(variable, value)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers or min(WORKERS, os.cpu_count() or 1)
+    solver.parameters.cp_model_presolve = PRESOLVE
     solver.parameters.random_seed = limits.seed % (1 << 31)
     solver.parameters.max_memory_in_mb = max(1, limits.memory_limit >> 20)
     left = limits.left()
