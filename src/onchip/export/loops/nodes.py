@@ -70,6 +70,8 @@ class Nodes:
         self.count = 0
         self.rounded = False
         """True if integers are made of sums of floats, whose last bit counts."""
+        self.pairs = self.paired = False
+        """True if the places of partial sums hold two, that of blocks and that in a block; and if they do."""
         self.simple = True
         """True while every element needs elements at its own position only."""
 

@@ -63,7 +63,9 @@ class OperatorText:
         ]
         return name
 
-    def nodes_of(self, values: Mapping[str, Value], wanted: str, total: str, dim: Dim) -> Nodes:
+    def nodes_of(
+        self, values: Mapping[str, Value], wanted: str, total: str, dim: Dim, *, pairs: bool = False
+    ) -> Nodes:
         """Return the operator's nodes as functions."""
         engine = self.engine
         what = f"operator {self.op.name}"
@@ -71,7 +73,7 @@ class OperatorText:
         nodes = Nodes(
             self.op.name, values, engine.parts.constants, engine.values, opset, self.constant, total, dim
         )
-        nodes.prefix, nodes.lines = self.prefix, self.lines
+        nodes.prefix, nodes.lines, nodes.pairs = self.prefix, self.lines, pairs
         found, _ = engine.parts.between(values, [wanted], what)
         nodes.rounded = any(node.op_type == "QuantizeLinear" for node in found)
         for node in found:
@@ -115,9 +117,19 @@ class OperatorText:
             if step.accumulators:
                 there = f"{places[step.accumulators].get(np.dtype(np.float32))}({index})"
             else:
-                self.beside = 4 * place.most
-                self.lines.append(f"static float {self.prefix}_sums[{place.most}];")
-                there = f"{self.prefix}_sums[{place.index}({index})]"
+                self.beside = 8 * place.most
+                there = f"{self.prefix}_sums[2 * {place.index}({index})]"
+                said = ", ".join(f"ix {n}" for n in names)
+                self.lines += [
+                    f"static float {self.prefix}_sums[{2 * place.most}];",
+                    f"static inline void {self.prefix}_resume(float *t, float *a, {said})",
+                    "{",
+                    *(f"    (void){n};" for n in names),
+                    f"    if ({self.prefix}_first) return;",
+                    f"    *t = {there};",
+                    f"    *a = {there.removesuffix(']')} + 1];",
+                    "}",
+                ]
             self.lines += [
                 f"static inline double {self.prefix}_before({', '.join(f'ix {n}' for n in names)})",
                 "{",
@@ -125,7 +137,7 @@ class OperatorText:
                 f"    return {self.prefix}_first ? 0.0 : (double){there};",
                 "}",
             ]
-        nodes = self.nodes_of(values, wanted, total, dim)
+        nodes = self.nodes_of(values, wanted, total, dim, pairs=not step.accumulators)
         last = nodes.value(wanted)
         said = ", ".join(f"ix lo{n}, ix hi{n}" for n in range(rank))
         element = last.at(regrouped(s, step.sides, last.shape))
@@ -135,7 +147,10 @@ class OperatorText:
         self.lines += [f"    {key} = -1;" for key in nodes.keys]
         if step.parts:
             part = nodes.value(f"{total}@sum").at(regrouped(s, step.sides, shape))
-            write = f"{self.prefix}_sums[{place.index}({at})] = {part};"
+            there = f"{self.prefix}_sums[2 * {place.index}({at})"
+            two = (f"{self.prefix}_t", f"{self.prefix}_a") if nodes.paired else ("sum", "0.0f")
+            used = "(void)sum; " if nodes.paired else ""
+            write = f"{{ const float sum = {part}; {used}{there}] = {two[0]}; {there} + 1] = {two[1]}; }}"
             if step.accumulators:
                 write = f"{places[step.accumulators].put(np.dtype(np.float32))}({at}, {part});"
             self.lines += ["    if (!last) {"]

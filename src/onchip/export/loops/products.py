@@ -63,14 +63,25 @@ def _sum(
         last = "return a;" if begin == "0.0f" else f"return a + {begin};"
         lines = [f"float a = {start};", *loops, f"a = fmaf({a}, {b}, a);", end, last]
     else:
-        # What comes between two blocks is one sum; in the midst of a later block the last bit may differ.
+        # Of two sums, that of blocks and that in a block, one place holds one: then the last bit may differ.
         resumed = [f"if (n % {order.block} == 0) t = (float){before}; else a = (float){before};"]
+        ends = ["return t + a;"]
+        if before and nodes.pairs:
+            at = before.partition("(")[2]
+            resumed = [f"{nodes.prefix}_resume(&t, &a, {at};"]
+            ends = [f"{nodes.prefix}_t = t;", f"{nodes.prefix}_a = a;", *ends]
+            nodes.paired = True
+            nodes.lines.append(f"static float {nodes.prefix}_t, {nodes.prefix}_a;")
         lines = [
             f"float t = {'0.0f' if before else begin}, a = 0.0f;",
-            f"ix n = {nodes.begun(output, inner)};", *(resumed if before else []), *loops,
+            f"ix n = {nodes.begun(output, inner)};",
+            *(resumed if before else []),
+            *loops,
             f"a = fmaf({a}, {b}, a);",
-            f"if (++n % {order.block} == 0) {{ t += a; a = 0.0f; }}", end, "return t + a;",
-        ]  # fmt: skip
+            f"if (++n % {order.block} == 0) {{ t += a; a = 0.0f; }}",
+            end,
+            *ends,
+        ]
     return nodes.emit(f"{output}@sum", lambda _: lines, keep=True, shape=shape, kind=F32)
 
 
