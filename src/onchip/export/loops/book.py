@@ -1,4 +1,4 @@
-"""What the steps of a plan share: arrays in DRAM, places on chip, addresses, and names that are used once."""
+"""The book of a plan's steps: arrays in DRAM, places on chip, addresses, and names that are used once."""
 
 from __future__ import annotations
 

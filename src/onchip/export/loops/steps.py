@@ -57,7 +57,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Slid:
-    """What windows over `size` positions need for a range: o needs `span` from floor((o * stride - before) /
+    """The needs of windows over `size` positions: o needs `span` from floor((o * stride - before) /
     per) on, as far as they exist."""
 
     of: str
