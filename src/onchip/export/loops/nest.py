@@ -33,6 +33,7 @@ from onchip.export.loops.steps import (
 from onchip.network import Operator, mask
 from onchip.network.axes import ALL, Buffer, Use, axes_of
 from onchip.plans import Group, Nest
+from onchip.run.tiled.executed import IllegalTiling
 from onchip.run.tiled.nests import levels
 from onchip.run.tiled.nests.forms import needed
 from onchip.run.tiled.nests.kernel import Source
@@ -69,7 +70,10 @@ class NestSteps:
             for b, x in enumerate(found.buffers)
             if x.tensor is not None and x.tensor not in streamed and (x.maker is None or b in self.leaving)
         }
-        self.tree = Tree(nest, found, self.leaving, self.whole, book.plan.chip.accumulator_bytes)
+        try:
+            self.tree = Tree(nest, found, self.leaving, self.whole, book.plan.chip.accumulator_bytes)
+        except IllegalTiling as problem:
+            raise UsageError(problem.reason, item=f"group {group.name}") from None
         self.spans: list[list[Named | Fixed]] = [[Fixed(0, n) for n in cut.axes] for cut in found.operators]
         self.name = {turns: f"r{book.next('range')}" for turns in self.tree.loops}
         self.home = {key: home for home in self.tree.homes for key in home.uses}
