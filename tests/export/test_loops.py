@@ -291,3 +291,43 @@ def test_nodes_of_many_kinds(tmp_path: Path) -> None:
     plan = onchip.plan(loaded, budget=1 << 20)
     told = ran(tmp_path, program_of(plan, loaded), plan, loaded)
     assert told["copied_bytes"] == plan.result.dram_bytes
+
+
+TWO_MEMORIES = """
+name = "two"
+alignment_bytes = 4
+element = "int8"
+dram_bytes_per_second = 1e9
+macs_per_second = 1e9
+[[memory]]
+name = "near"
+bytes = 25600
+bytes_per_second = 1e9
+[[memory]]
+name = "far"
+bytes = 4000
+bytes_per_second = 1e8
+operands = false
+"""
+SKIPPED = """
+net (float[1,8,10,10] x) => (float[1,8,10,10] y) {
+  a = Relu (x)
+  b = Conv (a, w1)
+  c = Conv (b, w2)
+  d = Conv (c, w3)
+  y = Add (a, d)
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.thorough
+def test_moves_between_memories(tmp_path: Path) -> None:
+    """A tensor that waits in a memory from which no operator reads: whole operators, loaded and moved."""
+    model = source(tmp_path, SKIPPED, w1=(32, 8, 1, 1), w2=(32, 32, 1, 1), w3=(8, 32, 1, 1))
+    (tmp_path / "two.toml").write_text(TWO_MEMORIES)
+    plan = onchip.plan(model, chip=str(tmp_path / "two.toml"))
+    assert plan.result.move_bytes
+    told = ran(tmp_path, program_of(plan, model), plan, model)
+    assert told["copied_bytes"] == plan.result.dram_bytes
+    assert told["moved_bytes"] == plan.result.move_bytes
