@@ -39,6 +39,11 @@ def test_the_page_on_caches_runs() -> None:
     run(DOCS / "caches.md")
 
 
+@pytest.mark.thorough
+def test_the_page_on_loops_runs() -> None:
+    run(DOCS / "loops.md")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted((DOCS / "tutorials").glob("*.md")), ids=lambda p: p.stem)
 def test_the_tutorials_run(page: Path) -> None:

@@ -29,7 +29,11 @@ def export(
     output: Annotated[Path, typer.Option("-o", "--output", help="the file to write")],
     model: Annotated[
         Path | None,
-        typer.Option("--model", help="tflm: where the model is now, if it has moved since it was planned"),
+        typer.Option(
+            "--model",
+            help="where the model is now, if it has moved since it was planned; for tflm, loops, program and "
+            "constants",
+        ),
     ] = None,
 ) -> None:
     """Write a plan or a schedule for another program: a packer, a runtime, TensorRT, C, JSON, Perfetto."""

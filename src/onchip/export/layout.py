@@ -102,7 +102,8 @@ def layout_of(plan: Plan, what: str, *, memories: bool = False) -> Layout:
                 )
             case Ran(unit=unit, streamed=(_, *_)):
                 raise UsageError(
-                    f"{what} cannot say that operands are streamed", item=f"operator {unit.name}"
+                    f"{what} cannot say that operands are streamed: export to loops or program",
+                    item=f"operator {unit.name}",
                 )
             case Ran(unit=unit):
                 steps.append(unit.name)

@@ -18,18 +18,21 @@ FORMATS = {
     "json": "onchip.export.json_table",
     "executorch": "onchip.export.executorch",
     "trace": "onchip.export.trace",
+    "loops": "onchip.export.loops.json_loops",
+    "program": "onchip.export.loops.c_program",
+    "constants": "onchip.export.loops.constants",
 }
 """The module of each format. It has `write(plan, model) -> str | bytes`; `model` is the model file where it
-is now, or None for the plan's path; only `tflm` reads it."""
+is now, or None for the plan's path; `_READS_MODEL` read it."""
 
-_READS_MODEL = frozenset({"tflm"})
+_READS_MODEL = frozenset({"tflm", "loops", "program", "constants"})
 
 
 def export(plan: Plan, to: str, *, model: str | Path | None = None) -> bytes:
     """Return the plan in another format (a name in `FORMATS`), as the bytes of a file.
 
     Raises `IllegalPlan` when the plan is illegal, `UsageError` for an unknown format and for a plan that the
-    format cannot express, `InputError` when the model that `tflm` needs is missing or changed.
+    format cannot express, `InputError` when the model that a format needs is missing or changed.
     """
     if to not in FORMATS:
         raise UsageError(f"{to!r} is none of {', '.join(FORMATS)}", item="--to")

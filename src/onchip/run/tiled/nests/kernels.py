@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from onchip.run.onnx_engine import OnnxEngine
 
-__all__ = ["BoxKernel", "Kernel", "Read", "Source", "element_of", "run_session"]
+__all__ = ["BoxKernel", "Kernel", "Read", "Source", "atoms_of", "element_of", "run_session"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class BoxKernel:
     ) -> None:
         self.op, self.engine, self.sizes = op, engine, axes.axes
         self.at = {source.name: i for i, source in enumerate(sources) if source.filled}
-        given = {s.name: (_atoms(s, cut), s.shape) for s in sources if s.filled}
+        given = {s.name: (atoms_of(s, cut), s.shape) for s in sources if s.filled}
         wanted = engine.executable.value[op.outputs[0]]
         shapes = {name: shape for name, (_, shape) in engine.values.items()}
         opset = next((o.version for o in engine.parts.model.opset_import if o.domain in ("", "ai.onnx")), 1)
@@ -256,7 +256,7 @@ def _extent(atom: Atom, spans: Sequence[Span]) -> int:
     return high - low
 
 
-def _atoms(source: Source, cut: Collection[int]) -> list[Atom]:
+def atoms_of(source: Source, cut: Collection[int]) -> list[Atom]:
     """Return the atoms of an operand in the order of its elements."""
     found: list[Atom] = []
     buffer = source.buffer
