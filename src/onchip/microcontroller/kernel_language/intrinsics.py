@@ -185,6 +185,9 @@ INTRINSICS: dict[str, Intrinsic] = {
     "narrowed_level": Intrinsic(
         (_I, _I, _I, _I), _I, _narrowed_level, "the same for a shift that may be 0; see kernels/scale.py"
     ),
+    "saturate16": Intrinsic(
+        (_I,), _I, lambda v: max(-(1 << 15), min((1 << 15) - 1, v)), "clamped to int16 (SSAT)"
+    ),
     "saturate": Intrinsic((_I,), _I, _clipped, "clamped to int8 (SSAT)"),
     "doubled_high": Intrinsic((_I, _I), _I, _doubled_high, "a * b / 2**31, rounded, saturated"),
     "divide_by_power": Intrinsic((_I, _I), _I, _divided, "x / 2**e, halves away from zero"),

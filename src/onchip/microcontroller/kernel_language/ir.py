@@ -75,6 +75,8 @@ class Kind(Enum):
     """Four bytes at any address: WORD."""
     INT = "int"
     """Four bytes at any address: INT."""
+    PAIR = "pair"
+    """Four bytes at any address, two int16: PAIR."""
     VECTOR = "vector"
     """Sixteen bytes at any address: VECTOR."""
     LANES = "lanes"
@@ -85,7 +87,7 @@ class Kind(Enum):
     @property
     def type(self) -> Type:
         own = {Kind.WORD: Type.WORD, Kind.VECTOR: Type.VECTOR, Kind.LANES: Type.LANES}
-        return {**own, Kind.HALVES: Type.HALVES}.get(self, Type.INT)
+        return {**own, Kind.HALVES: Type.HALVES, Kind.PAIR: Type.PAIR}.get(self, Type.INT)
 
     @property
     def size(self) -> int:

@@ -13,7 +13,7 @@ from onchip.microcontroller.int8.model import Conv, FullyConnected, Int8
 from onchip.microcontroller.kernel_language.intrinsics import signed
 from onchip.microcontroller.kernels.scale import HEAD_WORDS, PLAIN, Scale, Scaled, factor_words, scaled_of
 
-__all__ = ["CHUNK", "CONV_HEAD", "WORD", "ConvShape", "conv_words", "run_words", "shift_bits"]
+__all__ = ["CHUNK", "CONV_HEAD", "WORD", "ConvShape", "by_sixteen", "conv_words", "run_words", "shift_bits"]
 
 CHUNK = 2
 """Output channels of a block of several pixels, and of a step as far as a plan may rely on it."""
@@ -190,14 +190,14 @@ def vector_words(ready: Scaled, weights: Int8, bias: NDArray[np.int64], shape: C
             chunk = np.zeros((4, *runs.shape[1:]), np.int8)
             chunk[: end - first] = runs[first:end]
             for channels in passes:
-                found += _by_sixteen(chunk[list(channels)])
+                found += by_sixteen(chunk[list(channels)])
             found += four(bias, first, end) + four(ready.multipliers, first, end)
             shifts = four(ready.plain_shifts, first, end)
             found.append(signed(sum((s & 0xFF) << (8 * i) for i, s in enumerate(shifts))))
     return found
 
 
-def _by_sixteen(runs: Int8) -> list[int]:
+def by_sixteen(runs: Int8) -> list[int]:
     """Return the words of [channels, lines, run]: line by line sixteen bytes of each channel in turn."""
     found: list[int] = []
     for line in range(runs.shape[1]):

@@ -148,6 +148,7 @@ def kernel_for(
             if columns or in_step or out_step:
                 raise ModelError("is made row by row, of whole pixels", item=layer.name)
             own = OWN[type(layer)](layer)
+            own = own.by_forms(forms) if own.by_forms else own
             return _use(own.kind, own.make, own.shape, own.words, own.workspace)
     raise ModelError(f"no kernel makes {type(layer).__name__}", item=layer.name)
 

@@ -14,6 +14,8 @@ from onchip.microcontroller.kernels.scale import scaled_of
 __all__ = ["conv_shape", "depthwise_shape", "pixels_of"]
 
 VECTOR = 16
+UNROLL = {False: 2, True: 4}
+"""Words of a run in one turn of its loop, by whether a block is four channels of one pixel."""
 COST = {1: 1.5, 2: 1.1875, 3: 1.0833}
 """Instructions per product of a block of so many pixels and two channels: loads, widenings, dot products."""
 
@@ -58,7 +60,7 @@ def conv_shape(
             scale=scaled_of(layer).scale,
             forms=forms,
         )
-        return replace(shape, rest=layer.weights.shape[0] % shape.chunk)
+        return replace(shape, rest=layer.weights.shape[0] % shape.chunk, unroll=UNROLL[quads])
     shape = ConvShape(
         channels=layer.input_shapes[0][3],
         outputs=layer.output_shape[3] if layer.groups > 1 else 0,
@@ -79,6 +81,7 @@ def conv_shape(
     shape = replace(
         shape,
         rest=layer.output_shape[3] // layer.groups % shape.chunk,
+        unroll=UNROLL[quads],
         joined=forms == "vector" and shape.gathers and _joins(shape, layer.output_shape[3] // layer.groups),
     )
     return shape if pixels else replace(shape, pixels=pixels_of(length, shape.gathers))
