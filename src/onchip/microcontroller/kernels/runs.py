@@ -13,12 +13,11 @@ from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
 from onchip.microcontroller.kernels.conv_constants import WORD, by_sixteen, run_words
 from onchip.microcontroller.kernels.products import four_taps
+from onchip.microcontroller.kernels.windows import unroll_of
 
 __all__ = ["QUAD", "one_sum", "one_words", "padded_rows", "quad_sums", "quad_words"]
 
 QUAD = 4
-UNROLL = 4
-"""Words of a run in one turn of its loop: runs of one pixel gain from more than convolutions do."""
 
 
 def quad_words(rows: Int8, forms: Forms) -> list[int]:
@@ -62,7 +61,7 @@ def _taps(k: Kernel, forms: Forms, sums: Sequence[Var], x: Expr, w: Var, run: in
                 k.set(total, call("mla", byte, k.constant_byte(w, WORD * c + tap), total))
         k.set(w, w + len(sums))
         return
-    for _ in k.loop(0, run // WORD, name="word", unroll=UNROLL):
+    for _ in k.loop(0, run // WORD, name="word", unroll=unroll_of(True, forms)):
         four_taps(k, forms, [sums], at, [0], w)
         k.set(at, at + WORD)
     if run % WORD:

@@ -9,13 +9,12 @@ from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
 from onchip.microcontroller.kernels.conv_constants import ConvShape
 from onchip.microcontroller.kernels.depthwise_constants import CHUNK as DEPTHWISE_CHUNK
 from onchip.microcontroller.kernels.depthwise_constants import VECTOR_CHUNK, DepthwiseShape
+from onchip.microcontroller.kernels.products import by_bytes
 from onchip.microcontroller.kernels.scale import scaled_of
 
-__all__ = ["conv_shape", "depthwise_shape", "pixels_of"]
+__all__ = ["conv_shape", "depthwise_shape", "pixels_of", "unroll_of"]
 
 VECTOR = 16
-UNROLL = {False: 2, True: 4}
-"""Words of a run in one turn of its loop, by whether a block is four channels of one pixel."""
 COST = {1: 1.5, 2: 1.1875, 3: 1.0833}
 """Instructions per product of a block of so many pixels and two channels: loads, widenings, dot products."""
 
@@ -32,6 +31,14 @@ def pixels_of(width: int, gathers: bool) -> int:
         return steps * pixels * COST[pixels] + short
 
     return min(COST, key=lambda pixels: (cost(pixels), pixels))
+
+
+def unroll_of(quads: bool, forms: Forms) -> int:
+    """Return the words of a run in one turn of its loop, by whether a block is four channels of one pixel.
+
+    Runs of one pixel gain most from more; byte by byte, compilers put off products and run out of registers.
+    """
+    return (2 if by_bytes(forms) else 4) if quads else 2
 
 
 def conv_shape(
@@ -60,7 +67,7 @@ def conv_shape(
             scale=scaled_of(layer).scale,
             forms=forms,
         )
-        return replace(shape, rest=layer.weights.shape[0] % shape.chunk, unroll=UNROLL[quads])
+        return replace(shape, rest=layer.weights.shape[0] % shape.chunk, unroll=unroll_of(quads, forms))
     shape = ConvShape(
         channels=layer.input_shapes[0][3],
         outputs=layer.output_shape[3] if layer.groups > 1 else 0,
@@ -81,7 +88,7 @@ def conv_shape(
     shape = replace(
         shape,
         rest=layer.output_shape[3] // layer.groups % shape.chunk,
-        unroll=UNROLL[quads],
+        unroll=unroll_of(quads, forms),
         joined=forms == "vector" and shape.gathers and _joins(shape, layer.output_shape[3] // layer.groups),
     )
     return shape if pixels else replace(shape, pixels=pixels_of(length, shape.gathers))
