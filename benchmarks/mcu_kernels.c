@@ -19,7 +19,7 @@ static int32_t bias[2048], multiplier[2048], shift[2048], words[80000], scratch[
 
 static void onchip(const layer_t *l)
 {
-    const int8_t *lines[16];
+    const int8_t *lines[64];
     for (int32_t y = 0; y < l->out_h; ++y) {
         const int32_t top = y * l->sh - l->top;
         int32_t first = 0, last = l->kh;

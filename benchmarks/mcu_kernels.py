@@ -129,11 +129,11 @@ def measured(
             function, words, kind = use.function, list(use.words), PATCH
         elif isinstance(layer, Conv):
             shape = conv_shape(layer, pixels=pixels, forms=forms)
-            words, kind = conv_words(layer, forms=forms), PATCH if shape.gathers else CONV
+            words, kind = conv_words(layer, shape), PATCH if shape.gathers else CONV
             function = conv(name_of(shape), shape)
         else:
             deep = depthwise_shape(layer, forms=forms)
-            words, kind = depthwise_words(layer, forms=deep.forms), DEPTHWISE
+            words, kind = depthwise_words(layer, deep), DEPTHWISE
             function = depthwise(name_of(deep), deep)
         functions[function.name] = function
         index = tables[kind].setdefault(function.name, len(tables[kind]))

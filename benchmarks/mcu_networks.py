@@ -1,6 +1,6 @@
 """Whole int8 networks on an emulated core: linked RAM, flash and instructions, beside layer by layer.
 
-    .venv/bin/python benchmarks/mcu_networks.py [--core cortex-m4|cortex-m7] [--input held,once,again]
+    .venv/bin/python benchmarks/mcu_networks.py [--core CORE] [--input held,once,again]
         [--objective free|once|least] [--into docs/mcu.md] MODEL.tflite|made:NAME ...
 
 Every network is planned, written as C, linked with no more stack than it needs and run behind the guard; each
@@ -24,6 +24,7 @@ from page_marks import write
 from onchip.base.errors import OnchipError
 from onchip.check import certify
 from onchip.machines.board import Board
+from onchip.machines.cores import core_names
 from onchip.microcontroller.emulator.verify import Verified, verify
 from onchip.microcontroller.int8.model import Int8Model
 from onchip.microcontroller.load import int8_model
@@ -72,7 +73,9 @@ def _up(size: int) -> int:
 
 def measured(plan: Plan, model: Int8Model, board: Board, runs: int) -> Verified:
     with tempfile.TemporaryDirectory() as folder:
-        return verify(sources_of(plan, model), model, board, Path(folder), runs=runs)
+        return verify(
+            sources_of(plan, model, forms=board.core_type.forms), model, board, Path(folder), runs=runs
+        )
 
 
 class Table:
@@ -116,7 +119,7 @@ def main() -> int:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--input", default="held", help="held, once, again, or several with commas")
     parser.add_argument("--objective", default="free", choices=("free", "once", "least"))
-    parser.add_argument("--core", default="cortex-m4", choices=("cortex-m4", "cortex-m7"))
+    parser.add_argument("--core", default="cortex-m4", choices=core_names())
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--into", type=Path, help="a page that has the marks of this table")
     asked = parser.parse_args()

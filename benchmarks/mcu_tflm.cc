@@ -4,8 +4,10 @@
 #include <cstring>
 #include <new>
 
+#include "tensorflow/lite/micro/micro_allocator.h"
 #include "tensorflow/lite/micro/micro_interpreter.h"
 #include "tensorflow/lite/micro/micro_mutable_op_resolver.h"
+#include "tensorflow/lite/micro/micro_resource_variable.h"
 #include "tensorflow/lite/schema/schema_generated.h"
 
 extern "C" {
@@ -33,19 +35,28 @@ extern "C" int run_tflm(void)
 {
     Resolver &resolver = *new (resolver_room) Resolver();
     ADD_OPERATORS
-    auto &interpreter = *new (room) tflite::MicroInterpreter(
-        tflite::GetModel(model_file), resolver, arena, ARENA_BYTES);
+    const tflite::Model *model = tflite::GetModel(model_file);
+    auto *allocator = tflite::MicroAllocator::Create(arena, ARENA_BYTES);
+    auto *variables = VARIABLES ? tflite::MicroResourceVariables::Create(allocator, VARIABLES) : nullptr;
+    auto &interpreter = *new (room) tflite::MicroInterpreter(model, resolver, allocator, variables);
     if (interpreter.AllocateTensors() != kTfLiteOk)
         return 92;
-    TfLiteTensor *input = interpreter.input(0), *output = interpreter.output(0);
     const int in = host_open_to_read("in"), out = host_open_to_write("out");
-    if (host_read(in, input->data.raw, 0, input->bytes))
-        return 93;
+    std::uint32_t at = 0;
+    for (std::size_t i = 0; i < interpreter.inputs_size(); ++i) {
+        TfLiteTensor *input = interpreter.input(i);
+        if (host_read(in, input->data.raw, at, input->bytes))
+            return 93;
+        at += input->bytes;
+    }
     onchip_mark_0();
     const TfLiteStatus status = interpreter.Invoke();
     onchip_mark_1();
-    if (status != kTfLiteOk || host_write(out, output->data.raw, output->bytes))
-        return 94;
+    for (std::size_t i = 0; i < interpreter.outputs_size(); ++i) {
+        TfLiteTensor *output = interpreter.output(i);
+        if (status != kTfLiteOk || host_write(out, output->data.raw, output->bytes))
+            return 94;
+    }
     host_report("arena", interpreter.arena_used_bytes());
     return 0;
 }

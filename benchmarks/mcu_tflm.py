@@ -1,19 +1,24 @@
-"""TensorFlow Lite Micro with CMSIS-NN beside onchip, on the same emulated core, in the same run.
+"""TensorFlow Lite Micro beside onchip, on the same emulated core, in the same run.
+
+On Arm cores it has CMSIS-NN, on RISC-V its reference kernels.
 
     git clone https://github.com/tensorflow/tflite-micro
     git clone https://github.com/ARM-software/CMSIS-NN
     .venv/bin/python benchmarks/mcu_tflm.py --tflm tflite-micro --third-party FOLDER --cmsis CMSIS-NN
-        [--core cortex-m4|cortex-m7] [--into docs/mcu.md] MODEL.tflite ...
+        [--core CORE] [--into docs/mcu.md] MODEL.tflite ...
 
 FOLDER holds `flatbuffers`, `gemmlowp` and `ruy`, as TFLM's own makefile downloads them (`third_party` of
-Espressif's esp-tflite-micro has them in one piece). Everything is compiled here for the core, so that arenas
-are those of a 32-bit build: `arena_used_bytes()` after the tensors are allocated. Both programs use the same
-compiler and -O3; one inference of the same input is counted, and the outputs are compared byte by byte.
+Espressif's esp-tflite-micro has them in one piece). Everything is compiled here with the same compiler and
+-O3, kernels and CMSIS-NN for the core itself; TFLM's framework, which executes little, is compiled once for
+all Arm cores without Helium. So arenas are those of a 32-bit build: `arena_used_bytes()` once the tensors are
+allocated. One inference of the same input is counted, and the outputs are compared byte by byte. RISC-V's
+compiler has no C++ headers of its own: those of Arm's compiler serve both.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,6 +31,7 @@ from page_marks import write
 import onchip
 from onchip.base.errors import OnchipError
 from onchip.machines.board import Board
+from onchip.machines.cores import CORES, Core, core_names
 from onchip.microcontroller.emulator import Image, build, emulate
 from onchip.microcontroller.emulator.verify import inputs_of
 from onchip.microcontroller.int8.read import read_model
@@ -86,114 +92,132 @@ CORE_FILES = (
         )
     ),
 )
-FILES = {
-    "AVERAGE_POOL_2D": "pooling",
-    "MAX_POOL_2D": "pooling",
-    "CONV_2D": "conv",
-    "DEPTHWISE_CONV_2D": "depthwise_conv",
-}
-FILES |= {"MEAN": "reduce", "SUM": "reduce", "PADV2": "pad", "CONCATENATION": "concatenation"}
-FILES |= {
-    "RELU": "activations",
-    "RELU6": "activations",
-    "MINIMUM": "maximum_minimum",
-    "MAXIMUM": "maximum_minimum",
-}
-METHODS = {
-    "AVERAGE_POOL_2D": "AveragePool2D",
-    "MAX_POOL_2D": "MaxPool2D",
-    "CONV_2D": "Conv2D",
-    "RELU6": "Relu6",
-}
-METHODS |= {"DEPTHWISE_CONV_2D": "DepthwiseConv2D", "PADV2": "PadV2", "PRELU": "Prelu"}
+MORE = {"unidirectional_sequence_lstm": ("lstm_eval", "lstm_eval_common")}
+"""Kernels that call others."""
+SHARED: Core = "cortex-m0plus"
+"""The core that the framework is compiled for: its code runs on every Arm core."""
+RISCV_HEADERS = ("12.2.1", "12.2.1/arm-none-eabi/thumb/v6-m/nofp")
 
 
 @dataclass(frozen=True)
 class Peer:
-    """The checkouts, and the folder of what is compiled from them for a core."""
+    """The checkouts, and the folder of what is compiled from them for cores."""
 
     tflm: Path
     third_party: Path
     cmsis: Path
-    core: str
+    core: Core
     folder: Path
 
-    def flags(self) -> list[str]:
-        found = [
-            f"-mcpu={self.core}",
-            "-mthumb",
-            "-mfloat-abi=soft",
-            "-O3",
-            "-w",
-            "-ffunction-sections",
-            "-fdata-sections",
-        ]
-        found += [f"-D{name}" for name in DEFINES]
-        third = self.third_party
-        places = (
-            self.tflm,
-            self.cmsis,
-            self.cmsis / "Include",
-            third / "flatbuffers/include",
-            third / "gemmlowp",
-            third / "ruy",
-        )
-        return found + [f"-I{place}" for place in places]
+    @property
+    def arm(self) -> bool:
+        return CORES[self.core].family == "arm"
 
-    def compiled(self, source: Path, name: str, *more: str) -> Path:
+    @property
+    def hard(self) -> bool:
+        """True for a core whose code passes floating-point numbers in registers."""
+        return "-mfloat-abi=hard" in CORES[self.core].flags
+
+    def flags(self, core: Core) -> list[str]:
+        found = [*CORES[core].flags, "-O3", "-w", "-ffunction-sections", "-fdata-sections"]
+        found += ["-mfloat-abi=soft"] if self.arm and not self.hard else []
+        found += [f"-D{name}" for name in DEFINES if self.arm or name != "CMSIS_NN"]
+        third = self.third_party
+        places = (self.tflm, third / "flatbuffers/include", third / "gemmlowp", third / "ruy")
+        found += [f"-I{place}" for place in (*places, self.cmsis, self.cmsis / "Include")]
+        if not self.arm:
+            found += ["--specs=picolibc.specs"]
+            found += [f"-isystem/usr/include/newlib/c++/{place}" for place in RISCV_HEADERS]
+        return found
+
+    def compiled(self, source: Path, name: str, *more: str, shared: bool = False) -> Path:
         """The object of a source; made once."""
-        made = self.folder / f"{name}.o"
+        core = SHARED if shared and self.arm and not self.hard else self.core
+        made = self.folder / core / f"{name}.o"
         if made.exists():
             return made
+        made.parent.mkdir(parents=True, exist_ok=True)
         plus = source.suffix == ".cc"
-        tool = "arm-none-eabi-g++" if plus else "arm-none-eabi-gcc"
+        prefix = "arm-none-eabi" if self.arm else "riscv64-unknown-elf"
+        tool = f"{prefix}-g++" if plus else f"{prefix}-gcc"
         how = (
             ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-use-cxa-atexit"]
             if plus
             else ["-std=c11"]
         )
-        _call([tool, *self.flags(), *how, *more, "-c", "-o", str(made), str(source)])
-        return made
+        part = made.with_suffix(".part")
+        _call([tool, *self.flags(core), *how, *more, "-c", "-o", str(part), str(source)])
+        return part.rename(made)
 
     def operators(self, names: list[str]) -> list[Path]:
-        kernels = self.tflm / "tensorflow/lite/micro/kernels"
+        """The objects of the operators' kernels: CMSIS-NN's where it has them, and what they share."""
         found = []
-        for name in names:
-            file = FILES.get(name, name.lower())
-            for one in (file, f"{file}_common"):
-                for source in (kernels / "cmsis_nn" / f"{one}.cc", kernels / f"{one}.cc"):
-                    if source.exists():
-                        found.append(self.compiled(source, f"k_{one}"))
-                        break
+        for name in dict.fromkeys(self.registered(name)[1] for name in names):
+            for one in (name, *MORE.get(name, ()), f"{name}_common"):
+                for source in self.places(one):
+                    found.append(self.compiled(source, f"k_{one}"))
+                    break
         return found
 
+    def places(self, name: str) -> list[Path]:
+        kernels = self.tflm / "tensorflow/lite/micro/kernels"
+        rooms = (kernels / "cmsis_nn", kernels) if self.arm else (kernels,)
+        return [room / f"{name}.cc" for room in rooms if (room / f"{name}.cc").exists()]
 
-def program(peer: Peer, model: Path, folder: Path) -> Image:
+    def registered(self, name: str) -> tuple[str, str]:
+        """(the resolver's method that adds an operator, the file that holds its kernel)."""
+        resolver = (self.tflm / "tensorflow/lite/micro/micro_mutable_op_resolver.h").read_text()
+        method = ""
+        for found in re.finditer(r"TfLiteStatus Add(\w+)\(|AddBuiltin\(\s*BuiltinOperator_(\w+),", resolver):
+            if found[1]:
+                method = found[1]
+            elif found[2] == name:
+                break
+        else:
+            raise MissingOperator(name)
+        for file in sorted((self.tflm / "tensorflow/lite/micro/kernels").glob("*.cc")):
+            if re.search(rf"Register_{name}\(\)\s*{{", file.read_text()):
+                return method, file.stem
+        raise MissingOperator(name)
+
+
+class MissingOperator(OnchipError):
+    """An operator for which the checkout has no kernel."""
+
+
+def program(peer: Peer, content: bytes, folder: Path, arena: int = ARENA) -> Image:
     """The linked program of a model in TFLM."""
-    names = sorted(set(operator_names(model.read_bytes())))
-    methods = "".join(f"resolver.Add{METHODS.get(n) or n.title().replace('_', '')}();" for n in names)
-    define = (f"-DARENA_BYTES={ARENA}", f"-DOPERATORS={len(names)}", f"-DADD_OPERATORS={methods}")
+    names = sorted(set(operator_names(content)))
+    methods = "".join(f"resolver.Add{peer.registered(n)[0]}();" for n in names)
+    define = (f"-DARENA_BYTES={arena}", f"-DOPERATORS={len(names)}", f"-DADD_OPERATORS={methods}")
+    define += (f"-DVARIABLES={16 if 'VAR_HANDLE' in names else 0}",)
     firmware = Path(onchip.__file__).parent / "microcontroller/emulator/firmware"
     main = replace(peer, folder=folder).compiled(HERE / "mcu_tflm.cc", "main_tflm", f"-I{firmware}", *define)
-    objects = [main, *(peer.compiled(peer.tflm / name, name.replace("/", "_")) for name in CORE_FILES)]
-    objects += peer.operators(names)
-    every = sorted((peer.cmsis / "Source").rglob("*.c"))
-    sources = [source for source in every if not source.stem.endswith(("_f16", "_f32"))]
-    objects += [peer.compiled(source, source.stem) for source in sources]
-    together = folder / "together.o"
-    _call(["arm-none-eabi-ld", "-r", "-o", str(together), *map(str, dict.fromkeys(objects))])
+    files = [(peer.tflm / name, name.replace("/", "_")) for name in CORE_FILES]
+    objects = [main, *(peer.compiled(*file, shared=True) for file in files), *peer.operators(names)]
+    if peer.arm:
+        every = sorted((peer.cmsis / "Source").rglob("*.c"))
+        sources = [source for source in every if not source.stem.endswith(("_f16", "_f32"))]
+        objects += [peer.compiled(source, source.stem) for source in sources]
+    together = folder / "libtflm.a"
+    prefix = "arm-none-eabi" if peer.arm else "riscv64-unknown-elf"
+    _call([f"{prefix}-ar", "rcs", str(together), *map(str, dict.fromkeys(objects[1:]))])
     marks = "".join(
         f'__attribute__((noinline)) void onchip_mark_{i}(void) {{ __asm volatile("/* {i} */"); }}\n'
         for i in (0, 1)
     )
+    (folder / "model.tflite").write_bytes(content)
     texts = {
         "main.c": f"int run_tflm(void);\n{marks}int main(void) {{ return run_tflm(); }}\n",
         "file.S": ".section .rodata\n.balign 16\n.global model_file\nmodel_file:\n"
-        f'.incbin "{model.resolve()}"\n',
+        f'.incbin "{(folder / "model.tflite").resolve()}"\n',
     }
-    flags = ("-O3", "-std=c11", "-w", "-ffunction-sections", "-fdata-sections", str(together), "-lm")
+    linked = ("-Wl,--undefined=onchip_mark_0,--undefined=onchip_mark_1", str(main), "-Wl,--start-group")
+    linked += (str(together), "-lm", "-lc", "-lgcc", "-Wl,--end-group")
+    flags = ("-O3", "-std=c11", "-w", "-ffunction-sections", "-fdata-sections", *linked)
     board = replace(BOARD, core=peer.core)
-    return build(texts, board, folder, stack_bytes=STACK, flags=flags, float_abi="soft")
+    abi = "soft" if peer.arm and not peer.hard else None
+    return build(texts, board, folder, stack_bytes=STACK, flags=flags, float_abi=abi)
 
 
 def operator_names(content: bytes) -> list[str]:
@@ -202,7 +226,12 @@ def operator_names(content: bytes) -> list[str]:
     model = tflite.Model.GetRootAs(content, 0)
     names = {v: k for k, v in vars(tflite.BuiltinOperator).items() if not k.startswith("_")}
     codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
-    return [names[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())] for code in codes]
+    used = {
+        graph.Operators(j).OpcodeIndex()
+        for graph in map(model.Subgraphs, range(model.SubgraphsLength()))
+        for j in range(graph.OperatorsLength())
+    }
+    return [names[max(codes[i].BuiltinCode(), codes[i].DeprecatedBuiltinCode())] for i in sorted(used)]
 
 
 def _call(command: list[str]) -> None:
@@ -237,7 +266,7 @@ class Table:
         model = read_model(path)
         given = inputs_of(model, 1)[0].tobytes()
         with tempfile.TemporaryDirectory() as folder:
-            image = program(self.peer, path, Path(folder))
+            image = program(self.peer, path.read_bytes(), Path(folder))
             theirs = emulate(image, {"in": given}, outputs=("out",), seconds=500)
         made = onchip.mcu(path, replace(BOARD, core=self.asked.core), run=True, runs=1)
         assert made.run is not None
@@ -265,7 +294,7 @@ def main() -> int:
         "--third-party", type=Path, required=True, help="a folder with flatbuffers, gemmlowp, ruy"
     )
     parser.add_argument("--cmsis", type=Path, required=True, help="a checkout of CMSIS-NN")
-    parser.add_argument("--core", default="cortex-m4", choices=("cortex-m4", "cortex-m7"))
+    parser.add_argument("--core", default="cortex-m4", choices=core_names())
     parser.add_argument("--objects", type=Path, help="a folder that keeps what was compiled")
     parser.add_argument("--into", type=Path, help="a page that has the marks of this table")
     asked = parser.parse_args()

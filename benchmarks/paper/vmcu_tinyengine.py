@@ -91,7 +91,7 @@ def _unrolled(layer: Layer) -> KernelUse:
     assert isinstance(layer, Conv)
     shape = replace(conv_shape(layer), unroll=layer.input_shapes[0][3] // 4)
     name = f"unrolled_{shape.channels}_{shape.pixels}_{shape.scale}"
-    return KernelUse(conv(name, shape), tuple(conv_words(layer)), 0, shape.pixels, CHUNK)
+    return KernelUse(conv(name, shape), tuple(conv_words(layer, shape)), 0, shape.pixels, CHUNK)
 
 
 def _rounded_twice(layer: Conv) -> Conv:

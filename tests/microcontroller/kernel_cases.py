@@ -50,6 +50,7 @@ def windowed(draw: st.DrawFn, depthwise: bool) -> Windowed:
     outputs = draw(st.integers(1, 9))
     groups = 1
     if depthwise:
+        many = draw(st.sampled_from([many, many, 8, 12, 16, 20]))
         outputs = many * draw(st.sampled_from([1, 1, 1, 2, 3]))
     elif draw(st.integers(0, 4)) == 0:
         groups = draw(st.integers(2, 3))

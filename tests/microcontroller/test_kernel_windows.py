@@ -70,9 +70,7 @@ def test_convolutions_make_the_reference_s_bytes_over_their_input(
     walk = Walk(
         pixels, 1 if layer.output_shape[3] // layer.groups % CHUNK and layer.groups > 1 else CHUNK, reverse
     )
-    got = run_overlapped(
-        layer, conv("c", shape), conv_words(layer, forms=forms), walk, shape.patch_bytes, further
-    )
+    got = run_overlapped(layer, conv("c", shape), conv_words(layer, shape), walk, shape.patch_bytes, further)
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 
@@ -84,9 +82,7 @@ def test_depthwise_convolutions_make_the_reference_s_bytes_over_their_input(
 ) -> None:
     shape = depthwise_shape(layer, reverse=reverse, forms=forms)
     walk = Walk(1, DEPTHWISE_CHUNK, reverse)
-    got = run_overlapped(
-        layer, depthwise("d", shape), depthwise_words(layer, forms=shape.forms), walk, 0, further
-    )
+    got = run_overlapped(layer, depthwise("d", shape), depthwise_words(layer, shape), walk, 0, further)
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 
@@ -100,7 +96,8 @@ def test_lines_may_be_columns(layer: Windowed, reverse: bool) -> None:
     steps = {"reverse": reverse, "columns": True, "in_step": width * depth, "out_step": made_width * outputs}
     if isinstance(layer, Conv):
         shape = conv_shape(layer, **steps)  # type: ignore[arg-type]
-        function, words, patch = conv("c", shape), conv_words(layer, columns=True), shape.patch_bytes
+        words = conv_words(layer, shape, columns=True)
+        function, patch = conv("c", shape), shape.patch_bytes
     else:
         function = depthwise("d", depthwise_shape(layer, **steps))  # type: ignore[arg-type]
         words, patch = depthwise_words(layer, columns=True), 0

@@ -22,6 +22,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Comment,
     Const,
     Declare,
+    DotRun,
     Expr,
     FlashByte,
     FlashLoad,
@@ -35,6 +36,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Loop,
     Statement,
     Store,
+    Taps,
     Type,
     Var,
     Word,
@@ -108,14 +110,6 @@ class Kernel:
         """Return the int8 of flash at an index counted in bytes."""
         return FlashByte(pointer, as_expr(index))
 
-    def part(self, pointer: Expr, offset: Value, count: int, name: str = "x") -> Var:
-        """Load `count` bytes, at most sixteen, as a vector; zeros follow them."""
-        return self._declare(name, Load(Kind.VECTOR, pointer, as_expr(offset), count))
-
-    def flash16(self, pointer: Var, index: Value, name: str) -> Var:
-        """Load sixteen bytes of flash from the word of an index."""
-        return self._declare(name, FlashVector(pointer, as_expr(index), "bytes16", Type.VECTOR))
-
     def flash4(self, pointer: Var, index: Value, name: str, *, words: bool = False) -> Var:
         """Load four integers of flash: the bytes of the word at an index, or four `words`."""
         form = "words4" if words else "bytes4"
@@ -127,9 +121,21 @@ class Kernel:
             for total, w in zip(sums, weights, strict=True):
                 self.set(total, call("dot2", x[half], w[half], total))
 
-    def RAMStore(self, pointer: Expr, offset: Value, value: Value, kind: Kind = Kind.BYTE) -> None:
-        """Store `value` as the byte (or integer) at pointer + offset bytes."""
-        self._say(Store(kind, pointer, as_expr(offset), as_expr(value)))
+    def dot_run(
+        self, sums: Sequence[Sequence[Var]], sources: Sequence[Expr], w: Var, run: int, *, fresh: bool
+    ) -> None:
+        """Add the products of a run to every sum, sixteen at a time; see `DotRun`."""
+        self._say(DotRun(tuple(tuple(row) for row in sums), tuple(sources), w, run, fresh))
+
+    def taps(self, sums: tuple[Var, Var], sources: Sequence[Expr], w: Var, plus: Expr | None = None) -> None:
+        """Add one or two taps to the sums of eight channels; see `Taps`."""
+        self._say(Taps(sums, tuple(sources), w, plus))
+
+    def RAMStore(
+        self, pointer: Expr, offset: Value, value: Value, kind: Kind = Kind.BYTE, count: int = 4
+    ) -> None:
+        """Store `value` as the byte (or integer) at pointer + offset bytes; of lanes the first `count`."""
+        self._say(Store(kind, pointer, as_expr(offset), as_expr(value), count))
 
     def RAMFree(self, pointer: Expr, count: Value) -> None:
         """Free bytes that are never read again: they may be overwritten from now on."""

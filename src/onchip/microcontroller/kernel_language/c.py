@@ -16,6 +16,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Comment,
     Const,
     Declare,
+    DotRun,
     Expr,
     FlashByte,
     FlashLoad,
@@ -29,6 +30,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Loop,
     Statement,
     Store,
+    Taps,
     Type,
     Var,
     Word,
@@ -100,9 +102,20 @@ def _statement(statement: Statement) -> list[str]:
         case Store(Kind.BYTE, pointer, offset, value):
             text, tight = _bound(value)
             return [f"{_element(pointer, offset)} = (int8_t){text if tight == _ATOM else f'({text})'};"]
-        case Store(Kind.LANES, pointer, offset, value):
+        case DotRun(rows, sources, w, run, fresh):
+            sums = [f"&{total.name}" for row in rows for total in row]
+            given = [*sums, *map(_expr, sources), f"&{w.name}", str(run), str(int(fresh))]
+            return [f"dot_{len(rows)}x{len(rows[0])}({', '.join(given)});"]
+        case Taps(sums_, sources, w, plus):
+            name = f"taps{len(sources)}{'_plus' if plus else ''}"
+            given = [*(f"&{total.name}" for total in sums_), f"&{w.name}", *map(_expr, sources)]
+            return [f"{name}({', '.join([*given, *([_expr(plus)] if plus else [])])});"]
+        case Store(Kind.LANES | Kind.HALVES | Kind.VECTOR as kind, pointer, offset, value, count):
             at = pointer if offset == Const(0) else Binary("+", pointer, offset, Type.OUTPUT)
-            return [f"store_lanes({_expr(at)}, {_expr(value)});"]
+            if count < 4:
+                return [f"store_some({_expr(at)}, {_expr(value)}, {count});"]
+            name = {Kind.LANES: "store_lanes", Kind.HALVES: "store_halves"}.get(kind, "store16")
+            return [f"{name}({_expr(at)}, {_expr(value)});"]
         case Store(_, pointer, offset, value):
             return [f"store4({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
         case Free(pointer, count):
@@ -128,10 +141,6 @@ def _inner(body: tuple[Statement, ...]) -> list[str]:
 
 def _flash_load(targets: tuple[Var, ...], pointer: Var) -> list[str]:
     lines: list[str] = []
-    if targets[0].type is Type.LANES:
-        for one in targets:
-            lines += [f"{one.type.value} {one.name};", f"LOAD_BYTES4({one.name}, {pointer.name});"]
-        return lines
     for i in range(0, len(targets) - 1, 2):
         a, b = targets[i], targets[i + 1]
         lines += [f"{a.type.value} {a.name}, {b.name};", f"LOAD2({a.name}, {b.name}, {pointer.name});"]
@@ -181,11 +190,9 @@ def _bound(expr: Expr) -> tuple[str, int]:
             return f"{name}({', '.join(_expr(a) for a in arguments)})", _ATOM
         case Load(Kind.BYTE, pointer, offset):
             return _element(pointer, offset), _ATOM
-        case Load(kind, pointer, offset, count):
+        case Load(kind, pointer, offset):
             at = pointer if offset == Const(0) else Binary("+", pointer, offset, pointer.type)
-            if kind is Kind.VECTOR:
-                return (f"load16({_expr(at)})" if count == 16 else f"load_part({_expr(at)}, {count})"), _ATOM
-            return f"{'load_lanes' if kind is Kind.LANES else 'load4'}({_expr(at)})", _ATOM
+            return f"{'load16' if kind is Kind.VECTOR else 'load4'}({_expr(at)})", _ATOM
         case Line(array, index) | Word(array, index):
             return f"{array.name}[{_expr(index)}]", _ATOM
         case FlashVector(words, index, form):

@@ -19,6 +19,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Comment,
     Const,
     Declare,
+    DotRun,
     Expr,
     FlashByte,
     FlashLoad,
@@ -32,6 +33,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Loop,
     Statement,
     Store,
+    Taps,
     Type,
     Var,
     Word,
@@ -142,27 +144,27 @@ def _statement(statement: Statement, ram: Ram) -> _Code:
             return assign
         case FlashLoad(targets, pointer):
             names, source = [t.name for t in targets], pointer.name
-            lanes = targets[0].type is Type.LANES
 
             def load(frame: _Frame) -> None:
                 flash = frame[source]
                 if flash.at < 0 or flash.at + len(names) > len(flash.words):
                     raise Fault(f"{source} is read past its end")
                 for i, target in enumerate(names):
-                    word = flash.words[flash.at + i]
-                    frame[target] = (
-                        _packed(list((word & 0xFFFFFFFF).to_bytes(4, "little")), True) if lanes else word
-                    )
+                    frame[target] = flash.words[flash.at + i]
                 frame[source] = flash + len(names)
 
             return load
-        case Store(kind, pointer_, offset, value):
+        case DotRun():
+            return _dot_run(statement, ram)
+        case Taps():
+            return _taps(statement, ram)
+        case Store(kind, pointer_, offset, value, count):
             where, by, what = _expr(pointer_, ram), _expr(offset, ram), _expr(value, ram)
-            size = kind.size
+            size = min(kind.size, count) if kind is Kind.LANES else kind.size
 
             def store(frame: _Frame) -> None:
                 at, plus, word = where(frame), by(frame), what(frame)
-                apart = 32 if kind is Kind.LANES else 8
+                apart = {Kind.LANES: 32, Kind.HALVES: 16}.get(kind, 8)
                 for i in range(size):
                     ram.store(at, plus + i, word >> (apart * i))
 
@@ -186,6 +188,63 @@ def _statement(statement: Statement, ram: Ram) -> _Code:
     raise AssertionError(statement)
 
 
+def _int8(value: int) -> int:
+    return (value & 0xFF) - 256 if value & 0x80 else value & 0xFF
+
+
+def _flash_bytes(flash: _Flash, word: int, count: int) -> list[int]:
+    """Return bytes of flash from a word on."""
+    if flash.at + word < 0 or flash.at + word + -(-count // 4) > len(flash.words):
+        raise Fault("weights are read outside of their words")
+    return [_int8(int(flash.words[flash.at + word + i // 4]) >> (8 * (i % 4))) for i in range(count)]
+
+
+def _dot_run(statement: DotRun, ram: Ram) -> _Code:
+    pointers = [_expr(source, ram) for source in statement.sources]
+    channels = len(statement.sums[0])
+
+    def products(frame: _Frame) -> None:
+        flash = frame[statement.w.name]
+        lines = [pointer(frame) for pointer in pointers]
+        if statement.fresh:
+            frame.update({total.name: 0 for row in statement.sums for total in row})
+        for begin in range(0, statement.run, 16):
+            count = min(16, statement.run - begin)
+            words = -(-count // 4)
+            weights = [_flash_bytes(flash, c * words, count) for c in range(channels)]
+            for row, line in zip(statement.sums, lines, strict=True):
+                found = [_int8(ram.load(line, begin + i)) for i in range(count)]
+                for total, each in zip(row, weights, strict=True):
+                    added = sum(a * b for a, b in zip(found, each, strict=True))
+                    frame[total.name] = signed(frame[total.name] + added)
+            flash = flash + channels * words
+        frame[statement.w.name] = flash
+
+    return products
+
+
+def _taps(statement: Taps, ram: Ram) -> _Code:
+    pointers = [_expr(source, ram) for source in statement.sources]
+    plus = _expr(statement.plus, ram) if statement.plus else None
+
+    def products(frame: _Frame) -> None:
+        added, flash = plus(frame) if plus else 0, frame[statement.w.name]
+        sums = [0] * 8
+        for t, pointer in enumerate(pointers):
+            weights, at = _flash_bytes(flash, 2 * t, 8), pointer(frame)
+            for c, weight in enumerate(weights):
+                sums[c] += (_int8(ram.load(at, c)) + added) * weight
+        if any(not -(1 << 15) <= total < 1 << 15 for total in sums):
+            raise Fault("the products of two taps do not fit sixteen bits")
+        for half, total in enumerate(statement.sums):
+            lanes = [signed(frame[total.name] >> (32 * i)) for i in range(4)]
+            lanes = [signed(lane + sums[2 * i + half]) for i, lane in enumerate(lanes)]
+            frame[total.name] = sum((lane & 0xFFFFFFFF) << (32 * i) for i, lane in enumerate(lanes))
+        frame[statement.w.name] = flash + 2 * len(pointers)
+
+    return products
+
+
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: signed(a + b),
     "-": lambda a, b: signed(a - b),
@@ -205,11 +264,9 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _packed(found: Sequence[int], lanes: bool) -> int:
-    """Return bytes as the integer of a vector: one behind the other, or each as an integer of 32 bits."""
-    if not lanes:
-        return int.from_bytes(bytes(found), "little")
-    return sum(((b - 256 if b & 0x80 else b) & 0xFFFFFFFF) << (32 * i) for i, b in enumerate(found))
+def _lanes_of(word: int) -> int:
+    """Return the bytes of a word as four integers, the integer of a vector."""
+    return sum((_int8(word >> (8 * i)) & 0xFFFFFFFF) << (32 * i) for i in range(4))
 
 
 def _expr(expr: Expr, ram: Ram) -> _Code:
@@ -229,15 +286,13 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
         case Call(name, arguments, _):
             act, codes = INTRINSICS[name].compute, [_expr(a, ram) for a in arguments]
             return lambda frame: act(*(code(frame) for code in codes))
-        case Load(kind, pointer, offset, count):
+        case Load(kind, pointer, offset):
             where, by = _expr(pointer, ram), _expr(offset, ram)
-            if kind in (Kind.VECTOR, Kind.LANES):
-                many = count if kind is Kind.VECTOR else 4
+            if kind is Kind.VECTOR:
 
                 def vector(frame: _Frame) -> int:
                     at, plus = where(frame), by(frame)
-                    found = [ram.load(at, plus + i) for i in range(many)]
-                    return _packed(found, kind is Kind.LANES)
+                    return sum(ram.load(at, plus + i) << (8 * i) for i in range(16))
 
                 return vector
             if kind is Kind.BYTE:
@@ -275,7 +330,7 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
                 if not 0 <= at <= len(flash.words) - count:
                     raise Fault(f"{name_of} is read outside of its words")
                 word = sum((int(flash.words[at + i]) & 0xFFFFFFFF) << (32 * i) for i in range(count))
-                return _packed(list(word.to_bytes(4, "little")), True) if form == "bytes4" else word
+                return _lanes_of(word) if form == "bytes4" else word
 
             return some
         case FlashByte(pointer, index):

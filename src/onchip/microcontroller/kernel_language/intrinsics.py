@@ -85,8 +85,10 @@ def _by_lane(compute: Callable[..., int]) -> Callable[..., int]:
     return lambda *vectors: _lanes(*(compute(*(_lane(v, i) for v in vectors)) for i in range(4)))
 
 
-def _dot16(a: int, b: int, plus: int) -> int:
-    return signed(plus + sum(_byte(a, i) * _byte(b, i) for i in range(16)))
+def _halves(clamp: Callable[[int], int], even: int, odd: int, plus: int) -> int:
+    """Return eight sums, of which two vectors hold those of even and odd number, as bytes in halves."""
+    each = [clamp(_lane((even, odd)[c % 2], c // 2) + plus) for c in range(8)]
+    return sum((v & 0xFFFF) << (16 * c) for c, v in enumerate(each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Intrinsic:
 
 
 _I, _W, _P = Type.INT, Type.WORD, Type.PAIR
-_V, _L = Type.VECTOR, Type.LANES
+_L, _H = Type.LANES, Type.HALVES
 
 INTRINSICS: dict[str, Intrinsic] = {
     "widen_even": Intrinsic((_W,), _P, lambda w: _widened(w, 0), "bytes 0 and 2 (SXTB16)"),
@@ -137,17 +139,40 @@ INTRINSICS: dict[str, Intrinsic] = {
     "pack_high": Intrinsic(
         (_P, _P), _P, lambda a, b: _pair(_half(a, True), _half(b, True)), "two upper halves (PKHTB)"
     ),
-    "dot16": Intrinsic((_V, _V, _I), _I, _dot16, "sixteen products, and a sum (VMLADAVA)"),
     "four": Intrinsic((_I,), _L, lambda v: _lanes(v, v, v, v), "a value in four lanes (VDUP)"),
     "add4": Intrinsic((_L, _L), _L, _by_lane(lambda a, b: signed(a + b)), "four sums (VADD)"),
-    "mla4": Intrinsic(
-        (_L, _L, _L), _L, _by_lane(lambda a, b, s: signed(a * b + s)), "four products, and sums (VMUL, VADD)"
-    ),
     "most4": Intrinsic((_L, _L), _L, _by_lane(max), "the greater of each (VMAX)"),
     "least4": Intrinsic((_L, _L), _L, _by_lane(min), "the lesser of each (VMIN)"),
-    "narrowed4": Intrinsic((_L, _L, _L, _L), _L, _by_lane(_narrowed), "`narrowed` in four lanes (VRMULH)"),
-    "narrowed_level4": Intrinsic(
-        (_L, _L, _L, _L), _L, _by_lane(_narrowed_level), "`narrowed_level` in four lanes (VRMULH)"
+    "plus4": Intrinsic(
+        (_L, _I), _L, lambda a, v: _by_lane(lambda x: signed(x + v))(a), "a sum in each (VADD)"
+    ),
+    "evens": Intrinsic(
+        (_I, _I), _L, lambda a, b: _lanes(a, 0, b, 0), "lanes 0 and 2; nothing of use in the others (VMOV)"
+    ),
+    "with_odds": Intrinsic(
+        (_L, _I, _I), _L, lambda v, a, b: _lanes(_lane(v, 0), a, _lane(v, 2), b), "lanes 1 and 3 set (VMOV)"
+    ),
+    "scaled_short4": Intrinsic(
+        (_L, _L, _L), _L, _by_lane(_scaled), "`scaled` for shifts to the right (VQRDMULH, VRSHL)"
+    ),
+    "scaled_level4": Intrinsic(
+        (_L, _L, _L), _L, _by_lane(_scaled), "the same for shifts that may be 0 (VQRDMULH, VRSHL)"
+    ),
+    "scaled_long4": Intrinsic((_L, _L, _L), _L, _by_lane(_scaled), "`scaled` in four lanes, any shift"),
+    "bytes4": Intrinsic(
+        (_L,), _L, _by_lane(_clipped), "clamped to int8 in the lowest byte of each lane (VQMOVN)"
+    ),
+    "bytes8": Intrinsic(
+        (_L, _L, _I),
+        _H,
+        lambda even, odd, v: _halves(_clipped, even, odd, v),
+        "sums of eight channels, even and odd, plus a number, clamped to int8 in the lowest bytes (VQMOVN)",
+    ),
+    "clamped8": Intrinsic(
+        (_L, _L, _I, _I, _I),
+        _H,
+        lambda even, odd, v, low, high: _halves(lambda y: max(low, min(high, y)), even, odd, v),
+        "the same, clamped to two numbers (VMAX, VMIN)",
     ),
     "broadcast": Intrinsic((_I,), _P, lambda v: _pair(v, v), "a value in both halves (PKHBT)"),
     "high_product": Intrinsic((_I, _I), _I, _high, "a * b / 2**32, rounded (SMMULR)"),
@@ -159,6 +184,9 @@ INTRINSICS: dict[str, Intrinsic] = {
     ),
     "narrowed_level": Intrinsic(
         (_I, _I, _I, _I), _I, _narrowed_level, "the same for a shift that may be 0; see kernels/scale.py"
+    ),
+    "saturate16": Intrinsic(
+        (_I,), _I, lambda v: max(-(1 << 15), min((1 << 15) - 1, v)), "clamped to int16 (SSAT)"
     ),
     "saturate": Intrinsic((_I,), _I, _clipped, "clamped to int8 (SSAT)"),
     "doubled_high": Intrinsic((_I, _I), _I, _doubled_high, "a * b / 2**31, rounded, saturated"),

@@ -18,6 +18,7 @@ __all__ = [
     "Comment",
     "Const",
     "Declare",
+    "DotRun",
     "Expr",
     "FlashByte",
     "FlashLoad",
@@ -31,6 +32,7 @@ __all__ = [
     "Loop",
     "Statement",
     "Store",
+    "Taps",
     "Type",
     "Var",
     "Word",
@@ -52,6 +54,8 @@ class Type(Enum):
     """Sixteen int8."""
     LANES = "s32x4"
     """Four integers."""
+    HALVES = "s16x8"
+    """Eight int16."""
     INPUT = "const int8_t *"
     """Bytes of RAM that are read."""
     OUTPUT = "int8_t *"
@@ -71,18 +75,23 @@ class Kind(Enum):
     """Four bytes at any address: WORD."""
     INT = "int"
     """Four bytes at any address: INT."""
+    PAIR = "pair"
+    """Four bytes at any address, two int16: PAIR."""
     VECTOR = "vector"
-    """Sixteen bytes at any address, or fewer with zeros behind them: VECTOR."""
+    """Sixteen bytes at any address: VECTOR."""
     LANES = "lanes"
-    """Four bytes at any address, each as an integer: LANES."""
+    """The lowest bytes of four integers at any address: LANES."""
+    HALVES = "halves"
+    """The lowest bytes of eight int16 at any address: HALVES."""
 
     @property
     def type(self) -> Type:
-        return {Kind.WORD: Type.WORD, Kind.VECTOR: Type.VECTOR, Kind.LANES: Type.LANES}.get(self, Type.INT)
+        own = {Kind.WORD: Type.WORD, Kind.VECTOR: Type.VECTOR, Kind.LANES: Type.LANES}
+        return {**own, Kind.HALVES: Type.HALVES, Kind.PAIR: Type.PAIR}.get(self, Type.INT)
 
     @property
     def size(self) -> int:
-        return {Kind.BYTE: 1, Kind.VECTOR: 16}.get(self, 4)
+        return {Kind.BYTE: 1, Kind.VECTOR: 16, Kind.HALVES: 8}.get(self, 4)
 
 
 class _Operators:
@@ -183,8 +192,6 @@ class Load(_Operators):
     kind: Kind
     pointer: Expr
     offset: Expr
-    count: int = 16
-    """Of a vector, the bytes that are read; zeros follow them."""
 
     @property
     def type(self) -> Type:
@@ -220,7 +227,7 @@ class FlashByte(_Operators):
 
 @dataclass(frozen=True, slots=True)
 class FlashVector(_Operators):
-    """Bytes of flash from an index, counted in words: sixteen, or four as integers, or four words."""
+    """Four integers of flash from an index, counted in words: the bytes of a word, or four words."""
 
     pointer: Var
     index: Expr
@@ -250,7 +257,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class FlashLoad:
-    """New locals take the next words of flash, or their bytes as lanes; the pointer moves past them."""
+    """New locals take the next words of flash; the pointer moves past them."""
 
     targets: tuple[Var, ...]
     pointer: Var
@@ -258,12 +265,41 @@ class FlashLoad:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Bytes of RAM take a value: its lowest byte, or all four."""
+    """Bytes of RAM take a value: its lowest byte, or all four; of lanes only the first `count` may be."""
 
     kind: Kind
     pointer: Expr
     offset: Expr
     value: Expr
+    count: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DotRun:
+    """Sums take the products of a run of bytes, sixteen at a time: `sums` by pixel and channel.
+
+    `sources` point to the run of each pixel. The weights are those of sixteen bytes a channel, then of the
+    next sixteen, in whole words a channel at the end; `w` moves past them. `fresh` sums begin at zero.
+    """
+
+    sums: tuple[tuple[Var, ...], ...]
+    sources: tuple[Expr, ...]
+    w: Var
+    run: int
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """Sums of eight channels, those of even number and those of odd number, take one or two taps.
+
+    `sources` point to the channels of each tap, to which `plus` is added. `w` moves past the weights.
+    """
+
+    sums: tuple[Var, Var]
+    sources: tuple[Expr, ...]
+    w: Var
+    plus: Expr | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +334,7 @@ class Comment:
     text: str
 
 
-Statement: TypeAlias = Declare | Assign | FlashLoad | Store | Free | Loop | If | Comment
+Statement: TypeAlias = Declare | Assign | FlashLoad | Store | DotRun | Taps | Free | Loop | If | Comment
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +399,7 @@ def parts(expr: Expr) -> tuple[Expr, ...]:
             return a, b
         case Call(_, arguments):
             return arguments
-        case Load(_, pointer, offset, _):
+        case Load(_, pointer, offset):
             return pointer, offset
         case Line(pointer, index) | Word(pointer, index) | FlashByte(pointer, index):
             return pointer, index

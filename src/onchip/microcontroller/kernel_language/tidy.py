@@ -8,6 +8,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Assign,
     Comment,
     Declare,
+    DotRun,
     Expr,
     FlashLoad,
     Free,
@@ -16,6 +17,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Loop,
     Statement,
     Store,
+    Taps,
     Var,
     parts,
 )
@@ -54,6 +56,14 @@ def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]
             case FlashLoad(targets, pointer):
                 live -= {target.name for target in targets}
                 live.add(pointer.name)
+            case DotRun(rows, sources, w, _, _):
+                live |= {w.name, *(total.name for row in rows for total in row)}
+                for source in sources:
+                    _use(source, live)
+            case Taps(sums, sources, w, plus):
+                live |= {w.name, *(total.name for total in sums)}
+                for source in (*sources, *((plus,) if plus else ())):
+                    _use(source, live)
             case Store(_, pointer_, offset, value):
                 for expr in (pointer_, offset, value):
                     _use(expr, live)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from onchip.base.errors import OnchipError
 from onchip.microcontroller.kernel_language.intrinsics import INTRINSICS
 from onchip.microcontroller.kernel_language.ir import (
@@ -11,6 +13,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Comment,
     Const,
     Declare,
+    DotRun,
     Expr,
     FlashByte,
     FlashLoad,
@@ -24,6 +27,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Loop,
     Statement,
     Store,
+    Taps,
     Type,
     Var,
     Word,
@@ -35,6 +39,8 @@ __all__ = ["KernelError", "validate"]
 
 _INTEGER = ("+", "-", "*", "/", "%", "<<", ">>", "&", "<", "<=", ">", ">=", "==", "min", "max")
 _RAM = (Type.INPUT, Type.OUTPUT)
+_BLOCKS = ((1, 2), (2, 2), (3, 2), (1, 4))
+"""Pixels and channels of the blocks of `DotRun`."""
 
 
 class KernelError(OnchipError):
@@ -90,12 +96,24 @@ class _Validator:
                     raise self.fail(f"FlashLoad moves {pointer.name}, which is no register")
                 for target in targets:
                     self.name(target)
-            case Store(kind, pointer, offset, value):
+            case Store(kind, pointer, offset, value, count):
                 self.takes("RAMStore", pointer, Type.OUTPUT)
                 self.takes("RAMStore's offset", offset, Type.INT)
-                self.takes(
-                    "RAMStore's value", value, kind.type if kind in (Kind.WORD, Kind.LANES) else Type.INT
-                )
+                self.takes("RAMStore's value", value, kind.type)
+                if not 1 <= count <= 4 or (count < 4 and kind is not Kind.LANES):
+                    raise self.fail(f"RAMStore stores {count} of its lanes")
+            case DotRun(rows, sources, w, run, _):
+                if run < 1 or len(rows) != len(sources) or (len(rows), len(rows[0])) not in _BLOCKS:
+                    raise self.fail(f"no block makes {len(rows)} pixels of {run} bytes so")
+                self.sums("dot_run", (total for row in rows for total in row), Type.INT)
+                self.pointers("dot_run", sources, w)
+            case Taps(sums, sources, w, plus):
+                if len(sources) not in (1, 2) or (plus is not None and len(sources) > 1):
+                    raise self.fail(f"no block makes {len(sources)} taps so")
+                self.sums("taps", sums, Type.LANES)
+                self.pointers("taps", sources, w)
+                if plus is not None:
+                    self.takes("what taps add", plus, Type.INT)
             case Free(pointer, count):
                 self.takes("RAMFree", pointer, *_RAM)
                 self.takes("RAMFree's count", count, Type.INT)
@@ -116,6 +134,19 @@ class _Validator:
                 self.block(otherwise)
             case Comment():
                 pass
+
+    def sums(self, what: str, sums: Iterable[Var], type_: Type) -> None:
+        for total in sums:
+            if total.name not in self.registers:
+                raise self.fail(f"{what} adds to {total.name}, which is no register")
+            self.takes(f"{what}'s sum", total, type_)
+
+    def pointers(self, what: str, sources: Iterable[Expr], w: Var) -> None:
+        for source in sources:
+            self.takes(f"{what}'s source", source, *_RAM)
+        self.takes(what, w, Type.FLASH)
+        if w.name not in self.registers:
+            raise self.fail(f"{what} moves {w.name}, which is no register")
 
     def takes(self, what: str, value: Expr, *types: Type) -> None:
         # Writable bytes may be read: an OUTPUT is an INPUT too.
@@ -147,7 +178,7 @@ class _Validator:
                 if tuple(a.type for a in arguments) != takes:
                     given = ", ".join(a.type.name for a in arguments)
                     raise self.fail(f"{name} takes ({', '.join(t.name for t in takes)}), not ({given})")
-            case Load(_, pointer_, offset, _):
+            case Load(_, pointer_, offset):
                 self.takes("RAMLoad", pointer_, *_RAM)
                 self.takes("RAMLoad's offset", offset, Type.INT)
             case Line(lines, index):

@@ -9,97 +9,23 @@ word, and outputs that share an input channel, are read byte by byte.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-import numpy as np
-
-from onchip.machines.cores import Forms
-from onchip.microcontroller.int8.arithmetic import wrapped
-from onchip.microcontroller.int8.model import Depthwise
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.builder import Value
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Const, Expr, Type, Var, as_expr
-from onchip.microcontroller.kernels.products import by_bytes, four_channels, paired
-from onchip.microcontroller.kernels.scale import (
-    HEAD_WORDS,
-    PLAIN,
-    Scale,
-    Scaler,
-    factor_words,
-    scaled_of,
-    shift_of,
+from onchip.microcontroller.kernels.depthwise_constants import (
+    CHUNK,
+    DEPTHWISE_HEAD,
+    SHIFT_BITS,
+    DepthwiseShape,
+    depthwise_words,
 )
+from onchip.microcontroller.kernels.depthwise_vector import Parts, by_vectors
+from onchip.microcontroller.kernels.products import by_bytes, four_channels, paired
+from onchip.microcontroller.kernels.scale import HEAD_WORDS, Scaler, shift_of
 
 __all__ = ["CHUNK", "DEPTHWISE_HEAD", "DepthwiseShape", "depthwise", "depthwise_words"]
-
-CHUNK = 4
-"""Output channels of a block: a word."""
-SHIFT_BITS = 8
-DEPTHWISE_HEAD = HEAD_WORDS + 1
-"""Words of constants in front of the chunks: the head of all layers with weights, and the outputs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DepthwiseShape:
-    """The parameters that a kernel is specialised on, in bytes and pixels."""
-
-    outputs: int = 0
-    """Channels of the output, where several read one input channel; else they are read when it runs."""
-    rest: int = 0
-    """Channels beyond the last whole word."""
-    multiplier: int = 1
-    """Outputs that read the same input channel."""
-    kernel: tuple[int, int]
-    """Lines, and taps along a line."""
-    stride: int = 1
-    """Stride along a line."""
-    dilation: int = 1
-    """Dilation along a line."""
-    before: int = 0
-    """Padding in front of a line."""
-    in_step: int = 0
-    """Bytes from an input pixel of a line to the next; 0: as many as channels."""
-    out_step: int = 0
-    """Bytes from an output pixel of a line to the next; 0: as many as channels."""
-    reverse: bool = False
-    """Lines run from their end to their start, chunks of channels from the last to the first."""
-    scale: Scale = PLAIN
-    forms: Forms = "packed"
-
-    @property
-    def taps(self) -> int:
-        return self.kernel[0] * self.kernel[1]
-
-    @property
-    def chunk_words(self) -> int:
-        """The words of constants of a whole chunk: biases, weights, factors."""
-        return 2 * CHUNK + 1 + self.taps + (CHUNK if self.forms == "vector" else 0)
-
-
-def depthwise_words(
-    layer: Depthwise, *, columns: bool = False, any_shift: bool = False, forms: Forms = "packed"
-) -> list[int]:
-    """Return the layer's constants in the order in which the kernel reads them: head, then every chunk.
-
-    A chunk is its biases, one word of weights a tap, the channels' multipliers, and their shifts in one word.
-    For vectors four biases of whole windows come last, the input's zero point folded in.
-    """
-    ready = scaled_of(layer, any_shift=any_shift)
-    weights = ready.weights.transpose(2, 1, 0) if columns else ready.weights.transpose(1, 2, 0)
-    outputs = weights.shape[2]
-    taps = weights.reshape(-1, outputs)
-    found = [*ready.head, outputs]
-    for first in range(0, outputs, CHUNK):
-        chunk = slice(first, min(first + CHUNK, outputs))
-        words = np.zeros((len(taps), CHUNK), np.int8)
-        words[:, : chunk.stop - first] = taps[:, chunk]
-        found += ready.bias[chunk].tolist() + words.view("<i4")[:, 0].tolist()
-        found += factor_words(ready.multipliers[chunk], ready.shifts[chunk], SHIFT_BITS)
-        if forms == "vector":
-            whole = ready.bias[chunk] + layer.input_offset * taps[:, chunk].astype(np.int64).sum(axis=0)
-            found += [*wrapped(whole).tolist(), *[0] * (CHUNK - len(whole))]
-    return found
 
 
 def depthwise(name: str, shape: DepthwiseShape) -> Function:
@@ -145,17 +71,22 @@ class _Depthwise:
                 vectors = shape.forms == "vector"
                 with k.when(reach):
                     if vectors:
-                        self.by_vectors(x, left, words, None)
+                        by_vectors(self.parts(), x, left, None)
                     else:
                         self.by_words(x, left, words, self.whole_window)
                 with k.otherwise():
                     if vectors:
-                        self.by_vectors(x, left, words, (begin, end))
+                        by_vectors(self.parts(), x, left, (begin, end))
                     else:
                         self.by_words(x, left, words, self.part_of(begin, end))
             if not shape.reverse:
                 self.by_bytes(x, left, begin, end, words)
         return k.finish()
+
+    def parts(self) -> Parts:
+        """Return what vectors need of the kernel."""
+        lines, ends = (self.lines, self.out, self.weights), (self.first, self.last)
+        return Parts(self.k, self.shape, self.scaler, *lines, *ends, self.outputs, self.step, self.out_step)
 
     def taps_inside(self, left: Expr) -> tuple[Var, Var]:
         """Return the taps inside the line, as the first and the end."""
@@ -183,48 +114,6 @@ class _Depthwise:
                 k.set(w, w - 2 * shape.chunk_words)
             k.set(o, o - CHUNK if shape.reverse else o + CHUNK)
             k.set(at, at - CHUNK if shape.reverse else at + CHUNK)
-
-    def by_vectors(self, x: Expr, left: Expr, words: Expr, part: tuple[Var, Var] | None) -> None:
-        """Emit chunk by chunk, a channel a lane: of the whole window, or of its taps [begin, end)."""
-        k, shape = self.k, self.shape
-        lines, taps = shape.kernel
-        turn = -1 if shape.reverse else 1
-        at = k.RegAlloc("at", left * self.step + ((words - 1) * CHUNK if shape.reverse else 0))
-        behind = (words - 1) * shape.chunk_words if shape.reverse else 0
-        w = k.RegAlloc("w", self.weights + (DEPTHWISE_HEAD + behind))
-        o = k.RegAlloc("o", self.out + (x * self.out_step + ((words - 1) * CHUNK if shape.reverse else 0)))
-        offset, zero_point = call("four", self.scaler.offset), call("four", self.scaler.input_offset)
-        offset, zero_point = k.let("offset4", offset), k.let("zero4", zero_point)
-        apart = self.step * shape.dilation
-        factors = CHUNK + shape.taps
-        for _ in k.loop(0, words, name="chunk"):
-            if part is None:
-                total = k.RegAlloc("sum", k.flash4(w, factors + CHUNK + 1, "whole_bias", words=True))
-                v = k.RegAlloc("v", w + CHUNK)
-                for line in range(lines):
-                    row = k.RegAlloc("row", k.line(self.lines, line) + at)
-                    for tap in range(taps):
-                        (weights,) = k.FlashLoad(v, "weights4", type=Type.LANES)
-                        k.set(total, call("mla4", k.RAMLoad(row, 0, Kind.LANES), weights, total))
-                        if tap + 1 < taps:
-                            k.set(row, row + apart)
-            else:
-                begin, end = part
-                total = k.RegAlloc("sum", k.flash4(w, 0, "bias4", words=True))
-                for at_line in k.loop(self.first, self.last, name="line"):
-                    v = k.RegAlloc("v", w + (at_line * taps + begin + CHUNK))
-                    row = k.RegAlloc("row", k.line(self.lines, at_line) + (at + begin * apart))
-                    for _ in k.loop(begin, end, name="tap"):
-                        moved = call("add4", k.RAMLoad(row, 0, Kind.LANES), zero_point)
-                        (weights,) = k.FlashLoad(v, "weights4", type=Type.LANES)
-                        k.set(total, call("mla4", moved, weights, total))
-                        k.set(row, row + apart)
-            multipliers = k.flash4(w, factors, "multipliers", words=True)
-            shifts = k.flash4(w, factors + CHUNK, "shifts")
-            k.RAMStore(o, 0, self.scaler.four(total, multipliers, shifts, offset), Kind.LANES)
-            k.set(w, w + turn * shape.chunk_words)
-            k.set(o, o + turn * CHUNK)
-            k.set(at, at + turn * CHUNK)
 
     def whole_window(self, sums: list[Var], w: Var, at: Expr) -> None:
         """Emit all taps, a line at a time."""
@@ -269,6 +158,8 @@ class _Depthwise:
     def by_bytes(self, x: Expr, left: Expr, begin: Var, end: Var, words: Expr) -> None:
         """Emit the outputs beyond whole words, byte by byte; each chunk is read before it is written."""
         k, shape = self.k, self.shape
+        if shape.forms == "vector":
+            return
         chunks, rest = (0, shape.rest) if shape.multiplier == 1 else divmod(shape.outputs, CHUNK)
         if rest and shape.reverse:
             self.bytes_chunk(x, left, begin, end, words + chunks, rest)

@@ -14,10 +14,9 @@ from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
-from onchip.microcontroller.kernels.conv import CHUNK, CONV_HEAD, WORD, conv_words
-from onchip.microcontroller.kernels.conv import SHIFT_BITS as CONV_SHIFT_BITS
-from onchip.microcontroller.kernels.depthwise import CHUNK as LANES
-from onchip.microcontroller.kernels.depthwise import DEPTHWISE_HEAD, SHIFT_BITS, depthwise_words
+from onchip.microcontroller.kernels.conv_constants import CHUNK, CONV_HEAD, WORD, conv_words, shift_bits
+from onchip.microcontroller.kernels.depthwise_constants import CHUNK as LANES
+from onchip.microcontroller.kernels.depthwise_constants import DEPTHWISE_HEAD, SHIFT_BITS, depthwise_words
 from onchip.microcontroller.kernels.products import by_bytes, four_channels, four_taps
 from onchip.microcontroller.kernels.scale import Form, scaled_of, shift_of
 from onchip.microcontroller.kernels.windows import conv_shape, depthwise_shape
@@ -77,7 +76,7 @@ def library_for(
         *(*conv.kernel, conv.channels, layer.bias.size // conv.groups, conv.groups, conv.stride),
         *(conv.dilation, conv.before, conv.run, conv.words, int(conv.side_by_side), long, int(reverse)),
     )
-    chunk = 1 if conv.groups > 1 and conv.odd else CHUNK
+    chunk = 1 if conv.groups > 1 and conv.outputs // conv.groups % 2 else CHUNK
     words = conv_words(layer, columns=columns, any_shift=True)
     return LibraryUse(_conv(forms), (*head, *words), conv.patch_bytes, PIXELS, chunk)
 
@@ -227,7 +226,7 @@ class _AnyConv(_Window):
         multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(channels)))
         (shifts,) = k.FlashLoad(w, "shifts")
         for c in range(channels):
-            shift = k.let(f"shift{c}", shift_of(shifts, c, CONV_SHIFT_BITS))
+            shift = k.let(f"shift{c}", shift_of(shifts, c, shift_bits(CHUNK)))
             for p, row in enumerate(sums):
                 self.store(o, step * p + c, row[c], multipliers[c], shift)
 

@@ -6,22 +6,25 @@ Hidden states lie in the output, a row for each step, and the cell behind them: 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from onchip.machines.cores import Forms
+from onchip.microcontroller.int8.arithmetic import wrapped
+from onchip.microcontroller.int8.factors import Factor
 from onchip.microcontroller.int8.lstm import Lstm, sigmoid_table
-from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language import Function, Kernel
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
-from onchip.microcontroller.kernels.elements import packed
 from onchip.microcontroller.kernels.own_use import OwnUse
+from onchip.microcontroller.kernels.runs import quad_sums, quad_words
 from onchip.microcontroller.kernels.svdf import load_number, store_number
 
 __all__ = ["lstm_use"]
 
-HEAD, OF_GATE, TABLE = 10, 4, 256
+HEAD, OF_GATE, TABLE = 8, 6, 256
 """Words in front of the gates' factors, of each gate's factors, of the table behind them."""
-HIGHEST = (1 << 15) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,26 +36,49 @@ class LstmShape:
     units: int
     cell_shift: int
     clip: int = 0
+    short: bool = False
+    """True if products are scaled by shifts to the right, and no sum reaches 2**30, moved to the left."""
+    forms: Forms = "packed"
 
 
-def lstm_use(layer: Lstm) -> OwnUse:
-    """Return the kernel of a layer."""
+def lstm_use(layer: Lstm, forms: Forms = "packed") -> OwnUse:
+    """Return the kernel of a layer: the four gates of a unit share the bytes that they read."""
+    short = _short(layer)
     shape = LstmShape(
         steps=layer.steps,
         inputs=layer.input_shapes[0][3],
         units=layer.units,
         cell_shift=layer.cell_shift,
         clip=layer.clip,
+        short=short,
+        forms=forms,
     )
-    words = [layer.input_offset, layer.hidden_offset, *layer.forget, *layer.update, *layer.made]
-    words += [layer.output_offset, 0]
+
+    def factor(given: Factor) -> tuple[int, int]:
+        return (given[0], -given[1] if short else given[1])
+
+    words = [*factor(layer.forget), *factor(layer.update), *factor(layer.made), layer.output_offset, 0]
     for gate in layer.gates:
-        words += [*gate.factor, *gate.recurrent_factor]
+        for multiplier, shift in (gate.factor, gate.recurrent_factor):
+            words += [multiplier, max(shift, 0), max(-shift, 0)] if short else [multiplier, shift, 0]
     words += sigmoid_table()
+    for unit in range(layer.units):
+        for hidden, offset in enumerate((layer.input_offset, layer.hidden_offset)):
+            rows = np.stack([(g.recurrent if hidden else g.weights)[unit] for g in layer.gates])
+            begin = offset * rows.astype(np.int64).sum(axis=1)
+            begin += 0 if hidden else np.array([gate.bias[unit] for gate in layer.gates])
+            words += [*(int(v) for v in wrapped(begin)), *quad_words(rows, forms)]
+    return OwnUse("lstm", _lstm, shape, words, by_forms=partial(lstm_use, layer))
+
+
+def _short(layer: Lstm) -> bool:
+    """Return whether no sum reaches 2**30, moved to the left as its factor says, and products move right."""
+    reach = 0
     for gate in layer.gates:
-        words += [int(b) for b in gate.bias]
-    rows = [np.concatenate([gate.weights, gate.recurrent], axis=1) for gate in layer.gates]
-    return OwnUse("lstm", _lstm, shape, words + packed(np.stack(rows).reshape(-1)))
+        for weights, (_, shift) in ((gate.weights, gate.factor), (gate.recurrent, gate.recurrent_factor)):
+            sums = 255 * np.abs(weights.astype(np.int64)).sum(axis=1) + np.abs(gate.bias.astype(np.int64))
+            reach = max(reach, int(sums.max()) << max(shift, 0))
+    return reach < 1 << 30 and all(shift <= 0 for _, shift in (layer.forget, layer.update, layer.made))
 
 
 class _Lstm:
@@ -62,9 +88,7 @@ class _Lstm:
             name, f"{shape.steps} steps of an LSTM of {shape.units} units over {shape.inputs} inputs."
         )
         lines, self.out, self.weights = k.lines("lines"), k.output("out"), k.flash("weights")
-        names = (
-            "input_offset hidden_offset forget forget_shift update update_shift made made_shift output_offset"
-        )
+        names = "forget forget_shift update update_shift made made_shift output_offset"
         self.of = {name: k.constant(self.weights, i, name) for i, name in enumerate(names.split())}
         self.x, self.hidden, self.cell = (
             k.let(name, k.line(lines, i)) for i, name in enumerate(("sequence", "hidden", "cell"))
@@ -85,47 +109,45 @@ class _Lstm:
         """Emit one step."""
         k, shape, of = self.k, self.shape, self.of
         before = k.let("before", hidden)
+        w = k.RegAlloc("w", self.weights + (HEAD + 4 * OF_GATE + TABLE))
         for unit in k.loop(0, shape.units, name="unit"):
-            sums = [self.gate(number, unit, x, before) for number in range(4)]
+            parts = [self.gates(0, x, w, shape.inputs), self.gates(1, before, w, shape.units)]
+            sums = [self.held(a + b) for a, b in zip(*parts, strict=True)]
             forget, update, output = (self.sigmoid(sums[i]) for i in (0, 1, 3))
-            kept = call("scaled", forget * load_number(k, old, unit, 2), of["forget"], of["forget_shift"])
-            more = call("scaled", update * self.tanh(sums[2], 0), of["update"], of["update_shift"])
+            kept = self.scaled(forget * load_number(k, old, unit, 2), of["forget"], of["forget_shift"])
+            more = self.scaled(update * self.tanh(sums[2], 0), of["update"], of["update_shift"])
             cell = k.let("new_cell", self.held(self.held(kept) + self.held(more)))
             if shape.clip:
                 cell = k.let("clipped", k.least(k.most(cell, -shape.clip), shape.clip))
             store_number(k, cells, unit, cell, 2)
             product = k.let("product", self.tanh(cell, shape.cell_shift) * output)
-            y = k.let("y", call("scaled", product, of["made"], of["made_shift"]) + of["output_offset"])
+            y = k.let("y", self.scaled(product, of["made"], of["made_shift"]) + of["output_offset"])
             k.RAMStore(out, unit, k.least(k.most(y, -128), 127))
+
+    def scaled(self, value: Expr, multiplier: Expr, shift: Expr) -> Expr:
+        """Return a value scaled, its shift as the form has it."""
+        return call("scaled_down" if self.shape.short else "scaled", value, multiplier, shift)
 
     def held(self, value: Expr) -> Expr:
         """Return a value clamped to 16 bits."""
-        k = self.k
-        return k.let("held", k.least(k.most(k.let("value", value), -HIGHEST - 1), HIGHEST))
+        return self.k.let("held", call("saturate16", value))
 
-    def gate(self, number: int, unit: Expr, x: Expr, hidden: Expr) -> Expr:
-        """Emit the two sums of a gate; return their scaled sum."""
-        k, shape = self.k, self.shape
-        factors = HEAD + OF_GATE * number
-        biases = HEAD + 4 * OF_GATE + TABLE
-        wide = shape.inputs + shape.units
-        at = k.let("at", (unit + number * shape.units) * wide + 4 * (biases + 4 * shape.units))
-        bias = k.constant(self.weights, unit + (biases + number * shape.units), "bias")
-        parts = []
-        sides: tuple[tuple[Expr, int, str, Expr | int], ...] = (
-            (x, shape.inputs, "input_offset", bias),
-            (hidden, shape.units, "hidden_offset", 0),
+    def gates(self, hidden: int, source: Expr, w: Var, run: int) -> list[Expr]:
+        """Emit the sums of all gates over the input or the hidden state; return them scaled."""
+        k = self.k
+        sums = quad_sums(
+            k, self.shape.forms, source, w, run, k.FlashLoad(w, *(f"first{g}" for g in range(4)))
         )
-        for i, (source, count, offset, first) in enumerate(sides):
-            total = k.RegAlloc("total", first)
-            behind = k.let("behind", at + shape.inputs * i)
-            for j in k.loop(0, count, name="j"):
-                byte = k.RAMLoad(source, j, Kind.BYTE, name="byte")
-                k.set(total, total + (byte + self.of[offset]) * k.constant_byte(self.weights, behind + j))
-            multiplier = k.constant(self.weights, factors + 2 * i, "multiplier")
-            shift = k.constant(self.weights, factors + 2 * i + 1, "shift")
-            parts.append(self.held(call("scaled", total, multiplier, shift)))
-        return self.held(parts[0] + parts[1])
+        found = []
+        for gate, total in enumerate(sums):
+            at = HEAD + OF_GATE * gate + OF_GATE // 2 * hidden
+            multiplier, shift = (k.constant(self.weights, at + i, name) for i, name in enumerate(("m", "s")))
+            if self.shape.short:
+                right = k.constant(self.weights, at + 2, "right")
+                found.append(self.held(self.scaled(total << shift, multiplier, right)))
+            else:
+                found.append(self.held(self.scaled(total, multiplier, shift)))
+        return found
 
     def line(self, place: Expr, bits: int, most: int) -> Var:
         """Emit the table's value at a place with so many bits behind the point."""

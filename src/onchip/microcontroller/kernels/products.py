@@ -17,7 +17,7 @@ from onchip.microcontroller.kernel_language.builder import Value
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Type, Var
 
-__all__ = ["by_bytes", "four_channels", "four_taps", "paired", "run_of_vectors"]
+__all__ = ["by_bytes", "four_channels", "four_taps", "paired"]
 
 WORD = 4
 
@@ -36,10 +36,14 @@ def four_taps(
     """
     channels = range(len(sums[0]))
     if not by_bytes(forms):
-        words = k.FlashLoad(w, *(f"w{c}" for c in channels), type=Type.WORD)
-        weights = [k.widen(word, word.name) for word in words]
-        for p, (row, offset) in enumerate(zip(sums, offsets, strict=True)):
-            k.Dot(row, k.widen(k.RAMLoad(x, offset, name=f"x{p}"), f"x{p}"), weights)
+        pairs = [] if len(channels) == 2 else [k.widen(k.RAMLoad(x, at, name="x"), "x") for at in offsets]
+        for first in range(0, len(channels), 2):
+            some = channels[first : first + 2]
+            words = k.FlashLoad(w, *(f"w{c}" for c in some), type=Type.WORD)
+            weights = [k.widen(word, word.name) for word in words]
+            for p, (row, offset) in enumerate(zip(sums, offsets, strict=True)):
+                x_pair = pairs[p] if pairs else k.widen(k.RAMLoad(x, offset, name=f"x{p}"), f"x{p}")
+                k.Dot(row[first : first + 2], x_pair, weights)
         return
     if forms == "narrow":
         words = k.FlashLoad(w, *(f"w{c}" for c in channels), type=Type.WORD)
@@ -56,38 +60,6 @@ def four_taps(
             for total, weight in zip(row, taps, strict=True):
                 k.set(total, call("mla", byte, weight, total))
     k.set(w, w + len(channels))
-
-
-def run_of_vectors(
-    k: Kernel,
-    sums: Sequence[Sequence[Var]],
-    x: Var,
-    offsets: Sequence[Value],
-    w: Var,
-    run: int,
-    words: int,
-) -> None:
-    """Emit a run's products, sixteen at a time; the last vector of input ends with zeros.
-
-    A load of weights may end behind them, in what the kernel reads next. `w` moves past the run of every
-    channel, `words` each.
-    """
-    channels = range(len(sums[0]))
-
-    def some(count: int) -> None:
-        weights = [k.flash16(w, c * words, f"w{c}") for c in channels]
-        for row, offset in zip(sums, offsets, strict=True):
-            part = k.part(x, offset, count)
-            for total, weight in zip(row, weights, strict=True):
-                k.set(total, call("dot16", part, weight, total))
-
-    for _ in k.loop(0, run // 16, name="vector", unroll=1):  # compilers unroll, and run out of registers
-        some(16)
-        k.set(x, x + 16)
-        k.set(w, w + 4)
-    if run % 16:
-        some(run % 16)
-    k.set(w, w + (len(channels) * words - run // 16 * 4))
 
 
 def four_channels(

@@ -78,6 +78,12 @@ class Scaled:
     """The shifts as the form takes them."""
     head: tuple[int, ...]
 
+    @property
+    def plain_shifts(self) -> NDArray[np.int64]:
+        """The shifts as TensorFlow Lite has them: to the left if positive."""
+        form, shifts = self.scale.form, self.shifts
+        return shifts if form is Form.LONG else -shifts - (1 if form is Form.SHORT else 0)
+
 
 def scaled_of(layer: Weighted, *, any_shift: bool = False) -> Scaled:
     """Return the layer in the shortest form that is exact on every input; with `any_shift` never SHORT.
@@ -154,12 +160,25 @@ class Scaler:
         y = call(name, total, multiplier, shift, self.offset)
         return k.least(k.most(k.let("y", y), self.low), self.high) if self.scale.clamped else y
 
-    def four(self, total: Expr, multipliers: Expr, shifts: Expr, offset: Expr) -> Expr:
-        """Return the output bytes of four sums, lane by lane; `offset` is the output's in each."""
+    def zero_point(self) -> Expr:
+        """Return the output's zero point."""
+        return self.offset if self.scale.form is Form.LONG else (self.offset - 1) >> 1
+
+    def scaled(self, total: Expr, multipliers: Expr, shifts: Expr) -> Expr:
+        """Return four sums scaled, lane by lane, by shifts as TensorFlow Lite has them."""
+        return call(f"scaled_{self.scale.form.value}4", total, multipliers, shifts)
+
+    def lanes(self, total: Expr, multipliers: Expr, shifts: Expr) -> Expr:
+        """Return the output bytes of four sums, each in the lowest byte of its lane."""
         k = self.k
-        name = "narrowed4" if self.scale.form is Form.SHORT else "narrowed_level4"
-        y = call(name, total, multipliers, shifts, offset)
+        y = call("plus4", self.scaled(total, multipliers, shifts), self.zero_point())
         if not self.scale.clamped:
-            return y
+            return call("bytes4", y)
         low, high = call("four", self.low), call("four", self.high)
         return call("least4", call("most4", k.let("y", y), low), high)
+
+    def eight(self, even: Expr, odd: Expr) -> Expr:
+        """Return the output bytes of eight scaled sums, those of even and those of odd number."""
+        if not self.scale.clamped:
+            return call("bytes8", even, odd, self.zero_point())
+        return call("clamped8", even, odd, self.zero_point(), self.low, self.high)

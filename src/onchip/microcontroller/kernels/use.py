@@ -114,11 +114,11 @@ def kernel_for(
     match layer:
         case Conv() | FullyConnected():
             shape = conv_shape(layer, pixels=pixels, forms=forms, **turned)
-            words = conv_words(layer, columns=columns, forms=shape.forms)
+            words = conv_words(layer, shape, columns=columns)
             return _use("conv", conv, shape, words, shape.patch_bytes, shape.pixels, _conv_chunk(shape))
         case Depthwise():
             deep = depthwise_shape(layer, forms=forms, **turned)
-            words = depthwise_words(layer, columns=columns, forms=deep.forms)
+            words = depthwise_words(layer, deep, columns=columns)
             return _use("depthwise", depthwise, deep, words, 0, 1, DEPTHWISE_CHUNK)
         case AveragePool() | MaxPool() | Mean():
             return _use("pool", pool, pool_shape(layer, **turned), pool_words(layer), workspace_bytes(layer))
@@ -148,6 +148,7 @@ def kernel_for(
             if columns or in_step or out_step:
                 raise ModelError("is made row by row, of whole pixels", item=layer.name)
             own = OWN[type(layer)](layer)
+            own = own.by_forms(forms) if own.by_forms else own
             return _use(own.kind, own.make, own.shape, own.words, own.workspace)
     raise ModelError(f"no kernel makes {type(layer).__name__}", item=layer.name)
 
@@ -193,7 +194,7 @@ def workspace_bytes(layer: Layer, *, shared: bool = False) -> int:
 
 def _conv_chunk(shape: ConvShape) -> int:
     # Chunks restart in every group: with an odd number of channels each, no multiple of two is kept.
-    return 1 if shape.groups > 1 and shape.odd else CONV_CHUNK
+    return 1 if shape.groups > 1 and shape.outputs // shape.groups % 2 else CONV_CHUNK
 
 
 def _use(

@@ -1,0 +1,281 @@
+"""Files of public repositories on every emulated core, beside TensorFlow Lite Micro on the same core.
+
+    .venv/bin/python benchmarks/mcu_cores.py LIST.json FOLDER --results FILE.jsonl [--time-limit 3600]
+        [--cores cortex-m4,...] [--most-macs 50e6] [--tflm ... --cmsis ... --third-party ...] [--only TEXT]
+        [--into docs/mcu-cores.md]
+
+LIST and FOLDER are those of `mcu_files`. Each file is planned once, linked for each core with no more stack
+than it needs, and run there on three inputs behind the guard; every output byte is compared with the
+reference, which is compared with TensorFlow Lite Micro in `mcu_files`. With the checkouts that `mcu_tflm`
+takes, TensorFlow Lite Micro runs the first of the inputs on the same core, from the same compiler, and its
+outputs are compared, too. Each result is appended to FILE as soon as it is there; what FILE has is not run
+again. Without `--time-limit` the tables are printed from FILE alone. Exit code 1 if any byte was wrong or a
+ratio of instructions is above its line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mcu_files import ARENA, Judge
+from mcu_tflm import BOARD, Peer, program
+from page_marks import write
+
+from onchip.base.errors import OnchipError, TooLargeToEmulate
+from onchip.machines.board import Board
+from onchip.machines.cores import CORES, Core, core_names
+from onchip.microcontroller.emulator import emulate
+from onchip.microcontroller.emulator.verify import inputs_of, reckoned_seconds, verify
+from onchip.microcontroller.int8.model import Int8, Int8Model, macs
+from onchip.microcontroller.int8.read import model_of
+from onchip.microcontroller.int8.reference import Session
+from onchip.microcontroller.network import network_of, states_of
+from onchip.microcontroller.project import sources_of
+from onchip.microcontroller.result.microcontroller_plan import planned_for
+from onchip.microcontroller.segments import SegmentOptions
+
+RUNS = 3
+THEIR_ARENA = 3 << 20
+LINE = {
+    core: 0.9 if core in ("cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m55") else 0.8 for core in CORES
+}
+"""Instructions, as a share of TensorFlow Lite Micro's, that no file should exceed."""
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the list, read: its entry, and the network."""
+
+    entry: dict[str, str]
+    content: bytes
+    model: Int8Model
+
+    @property
+    def work(self) -> int:
+        return sum(macs(layer) for layer in self.model.layers)
+
+    @property
+    def key(self) -> str:
+        return f"{self.entry['repository']}/{self.entry['path']}"
+
+
+def files_of(entries: list[dict[str, str]], folder: Path) -> Iterator[File]:
+    for entry in entries:
+        path = folder / entry["repository"].replace("/", "+") / entry["path"]
+        content = path.read_bytes()
+        try:
+            yield File(entry, content, model_of(content, name=path.stem, where=path.name))
+        except OnchipError as problem:
+            print(f"{path}: {problem}", file=sys.stderr)
+
+
+def ours(file: File, core: Core, folder: Path) -> Result:
+    """What the program of the file does on a core."""
+    board = Board("bench", core, 1 << 26, 1 << 26)
+    model = file.model
+    plan = planned_for(network_of(model), BOARD.ram_bytes, SegmentOptions(), states_of(model)).plan
+    sources = sources_of(plan, model, forms=board.core_type.forms)
+    try:
+        made = verify(sources, model, board, folder, runs=RUNS, seed=1)
+    except TooLargeToEmulate as problem:
+        return {"left": str(problem)}
+    image = made.image
+    found = {"ram": image.ram_bytes, "stack": image.stack_bytes, "flash": image.flash_bytes}
+    found |= {"instructions": made.total.instructions, "runs": made.runs, "bytes": made.output_bytes}
+    return {**found, "different": made.different, "machines": list(made.machines)}
+
+
+def theirs(file: File, peer: Peer, folder: Path) -> Result:
+    """What TensorFlow Lite Micro does on the core: its arena, stack and instructions."""
+    from tflite_micro.python.tflite_micro import runtime
+
+    judge = Judge(file.content, file.model)
+    if judge.name != "TFLM":
+        return {"left": "TensorFlow Lite Micro does not run it"}
+    interpreter = runtime.Interpreter.from_bytes(judge.content, arena_size=ARENA)
+    x = inputs_of(file.model, 1, seed=1)[0].reshape(-1)
+    ends = np.cumsum([file.model.tensors[t].bytes for t in file.model.inputs])[:-1]
+    given = b"".join(
+        judge.as_given(t, part, interpreter.get_input_details(i)).tobytes()
+        for i, (t, part) in enumerate(zip(file.model.inputs, np.split(x, ends), strict=True))
+    )
+    try:
+        image = program(peer, judge.content, folder, THEIR_ARENA)
+        seconds = 4 * reckoned_seconds(file.model, 1)
+        ran = emulate(image, {"in": given}, outputs=("out",), seconds=seconds)
+    except OnchipError as problem:
+        return {"left": f"{type(problem).__name__}: {problem}"}
+    return {
+        "arena": ran.report["arena"],
+        "stack": ran.stack_bytes,
+        "instructions": ran.by_mark[0].instructions,
+        "different": _different(file, judge, interpreter, x, ran.files["out"]),
+    }
+
+
+def _different(file: File, judge: Judge, interpreter: Any, x: Int8, made: bytes) -> int:
+    """The elements of TensorFlow Lite Micro's outputs on the core that are not the reference's."""
+    model, wrong, at, start = file.model, 0, 0, 0
+    expected = np.frombuffer(Session(model).bytes_of(model, x), np.int8)
+    places: dict[int, Int8] = {}
+    for t in dict.fromkeys(model.outputs):
+        places[t] = expected[start : start + model.tensors[t].bytes]
+        start += model.tensors[t].bytes
+    for i, t in enumerate(model.outputs):
+        kind = np.dtype(interpreter.get_output_details(i)["dtype"])
+        size = model.tensors[t].bytes * kind.itemsize
+        wrong += judge.expected(t, places[t], np.frombuffer(made[at : at + size], kind))
+        at += size
+    return wrong
+
+
+class Campaign:
+    """The results in a file, and what is still to be run."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.asked = asked
+        self.results: dict[tuple[str, str], Result] = {}
+        if asked.results.exists():
+            for line in asked.results.read_text().splitlines():
+                row = json.loads(line)
+                self.results[row["file"], row["core"]] = row
+
+    def run(self) -> None:
+        """Run what is missing, least work first, until the time is over."""
+        asked, end = self.asked, time.monotonic() + self.asked.time_limit
+        chosen = [e for e in json.loads(asked.list.read_text()) if asked.only in e["path"]]
+        files = sorted(files_of(chosen, asked.folder), key=lambda file: file.work)
+        for file in files:
+            for core in asked.cores.split(","):
+                if (file.key, core) in self.results or file.work > asked.most_macs:
+                    continue
+                if time.monotonic() > end:
+                    return
+                with tempfile.TemporaryDirectory() as folder:
+                    row = {"file": file.key, "core": core, **ours(file, core, Path(folder))}
+                if asked.tflm and "left" not in row:
+                    peer = Peer(asked.tflm, asked.third_party, asked.cmsis, core, asked.objects)
+                    with tempfile.TemporaryDirectory() as folder:
+                        row["tflm"] = theirs(file, peer, Path(folder))
+                self.results[file.key, core] = row
+                with asked.results.open("a") as out:
+                    out.write(json.dumps(row) + "\n")
+                print(json.dumps(row), file=sys.stderr, flush=True)
+
+    # -- tables
+
+    def cores(self) -> list[str]:
+        found = {core for _, core in self.results}
+        return [core for core in core_names() if core in found]
+
+    def rows(self, core: str) -> list[Result]:
+        return [row for (_, c), row in self.results.items() if c == core and "left" not in row]
+
+    def beside(self, core: str) -> list[tuple[Result, float, float]]:
+        """(result, instructions and RAM as shares of TensorFlow Lite Micro's)."""
+        found = []
+        for row in self.rows(core):
+            peer = row.get("tflm", {"left": ""})
+            if "left" not in peer:
+                ram = row["ram"] / (peer["arena"] + peer["stack"])
+                found.append((row, row["instructions"] / peer["instructions"], ram))
+        return found
+
+    def summary(self) -> Iterator[str]:
+        yield (
+            "| core | files | inferences | bytes | different | beside TFLM | instructions: geometric mean"
+            " | worst | line | above it | RAM: worst |"
+        )
+        yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+        for core in self.cores():
+            rows, beside = self.rows(core), self.beside(core)
+            cells = [len(rows), *(sum(r[k] for r in rows) for k in ("runs", "bytes", "different"))]
+            ratios = [ratio for _, ratio, _ in beside]
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+            above = sum(ratio > LINE[core] for ratio in ratios)  # type: ignore[index]
+            shares = f"{mean:.2f} | {max(ratios, default=math.nan):.2f} | {LINE[core]:.2f} | {above}"  # type: ignore[index]
+            worst = max((ram for *_, ram in beside), default=math.nan)
+            yield (
+                f"| {CORES[core].title} | {' | '.join(f'{n:,}' for n in cells)}"  # type: ignore[index]
+                f" | {len(beside)} | {shares} | {worst:.2f} |"
+            )
+
+    def matrix(self) -> Iterator[str]:
+        cores = self.cores()
+        yield f"| file | {' | '.join(CORES[core].title for core in cores)} | RAM |"  # type: ignore[index]
+        yield f"|---|{'--:|' * (len(cores) + 1)}"
+        found = {(row["file"], core): (a, b) for core in cores for row, a, b in self.beside(core)}
+        for name in dict.fromkeys(name for name, _ in self.results):
+            cells = [f"{found[name, core][0]:.2f}" if (name, core) in found else "" for core in cores]
+            most = max((found[name, core][1] for core in cores if (name, core) in found), default=None)
+            if most is not None:
+                yield f"| {_short(name)} | {' | '.join(cells)} | {most:.2f} |"
+
+    def left(self) -> Iterator[str]:
+        yield "| file | core | reason |"
+        yield "|---|---|---|"
+        reasons: dict[tuple[str, str], list[str]] = {}
+        for (name, core), row in self.results.items():
+            peer = row.get("tflm", {})
+            reason = row.get("left") or ("TFLM: " + peer["left"] if "left" in peer else "")
+            if reason:
+                reasons.setdefault((name, reason), []).append(CORES[core].title)  # type: ignore[index]
+        for (name, reason), cores in reasons.items():
+            yield f"| {_short(name)} | {', '.join(cores)} | {reason} |"
+
+    @property
+    def good(self) -> bool:
+        return not any(row["different"] for core in self.cores() for row in self.rows(core)) and not any(
+            ratio > LINE[core]  # type: ignore[index]
+            for core in self.cores()
+            for _, ratio, _ in self.beside(core)
+        )
+
+
+def _short(name: str) -> str:
+    """A file by its repository and its own name."""
+    _, repository, *rest = name.split("/")
+    return f"{repository}: {rest[-1]}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("list", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--time-limit", type=float, default=0.0)
+    parser.add_argument("--cores", default=",".join(core_names()))
+    parser.add_argument("--most-macs", type=float, default=math.inf, help="leave out files of more work")
+    parser.add_argument("--only", default="", help="files with this text in their paths")
+    parser.add_argument("--tflm", type=Path, help="a checkout of tflite-micro")
+    parser.add_argument("--third-party", type=Path, help="a folder with flatbuffers, gemmlowp, ruy")
+    parser.add_argument("--cmsis", type=Path, help="a checkout of CMSIS-NN")
+    parser.add_argument("--objects", type=Path, help="a folder that keeps what is compiled of them")
+    parser.add_argument("--into", type=Path)
+    asked = parser.parse_args()
+    if asked.tflm and not (asked.third_party and asked.cmsis and asked.objects):
+        parser.error("--tflm needs --third-party, --cmsis and --objects")
+    campaign = Campaign(asked)
+    if asked.time_limit:
+        campaign.run()
+    sections = {"cores": campaign.summary, "beside": campaign.matrix, "left out": campaign.left}
+    write(sections, asked.into)
+    return 0 if campaign.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
