@@ -88,8 +88,24 @@ class Judge:
         graph = parse(content, where=model.name, states=True)
         if any(original.through for original in model.originals.values()):
             content = between(graph, model)
-        self.content = content
+            graph = parse(content, where=model.name, states=True)
+        self.content, self.graph = content, graph
         self.name, self.invoke = self.started()
+
+    def given(self, inputs: list[Array], wanted: list[dict[str, Any]]) -> list[Array]:
+        """What the interpreter takes: the model's inputs, and of others, which say a shape, that shape."""
+        tensors = iter(zip(self.model.inputs, inputs, strict=True))
+        found = []
+        for t, detail in zip(self.graph.inputs, wanted, strict=True):
+            row = self.graph.tensors[t]
+            if row.element in (6, 7) and row.quantisation is None:
+                maker = next(node for node in self.graph.nodes if t in node.inputs)
+                shape = self.graph.tensors[maker.outputs[0]].shape
+                found.append(np.array(shape, detail["dtype"]))
+                continue
+            tensor, x = next(tensors)
+            found.append(self.as_given(tensor, x, detail))
+        return found
 
     def started(self) -> tuple[str, Any]:
         try:
@@ -102,11 +118,11 @@ class Judge:
         from tflite_micro.python.tflite_micro import runtime
 
         interpreter = runtime.Interpreter.from_bytes(self.content, arena_size=ARENA)
-        wanted = [interpreter.get_input_details(i) for i in range(len(self.model.inputs))]
+        wanted = [interpreter.get_input_details(i) for i in range(len(self.graph.inputs))]
 
         def invoke(given: list[Array]) -> list[Array]:
-            for i, (x, detail) in enumerate(zip(given, wanted, strict=True)):
-                interpreter.set_input(self.as_given(self.model.inputs[i], x, detail), i)
+            for i, x in enumerate(self.given(given, wanted)):
+                interpreter.set_input(x, i)
             interpreter.invoke()
             return [interpreter.get_output(i) for i in range(len(self.model.outputs))]
 
@@ -122,8 +138,8 @@ class Judge:
         wanted, made = interpreter.get_input_details(), interpreter.get_output_details()
 
         def invoke(given: list[Array]) -> list[Array]:
-            for t, x, detail in zip(self.model.inputs, given, wanted, strict=True):
-                interpreter.set_tensor(detail["index"], self.as_given(t, x, detail))
+            for x, detail in zip(self.given(given, wanted), wanted, strict=True):
+                interpreter.set_tensor(detail["index"], x)
             interpreter.invoke()
             return [interpreter.get_tensor(detail["index"]) for detail in made]
 
@@ -131,9 +147,10 @@ class Judge:
 
     def as_given(self, t: int, x: Array, detail: dict[str, Any]) -> Array:
         """An input's bytes in the type of the file."""
-        tensor, shaped = self.model.tensors[t], x.reshape(detail["shape"])
+        tensor = self.model.tensors[t]
+        shaped = (x.reshape(-1).view("<i2") if tensor.width == 2 else x).reshape(detail["shape"])
         match np.dtype(detail["dtype"]).name:
-            case "int8":
+            case "int8" | "int16":
                 return shaped
             case "uint8":
                 return shaped.view(np.uint8) ^ 0x80
@@ -151,7 +168,9 @@ class Judge:
         tensor = self.model.tensors[t]
         if theirs.dtype == np.uint8:
             theirs = (theirs ^ 0x80).view(np.int8)
-        if theirs.dtype == np.int8:
+        if tensor.width == 2:
+            ours = ours.view("<i2")
+        if theirs.dtype in (np.int8, np.int16):
             return int(np.count_nonzero(ours.reshape(-1) != theirs.reshape(-1)))
         if theirs.dtype == np.float32:
             real = (ours.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale)

@@ -24,7 +24,7 @@ _ASK = """
 import sys
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
-folder, scale, zero, out_scale, out_zero = sys.argv[1], *map(float, sys.argv[2:])
+folder, scale, zero, out_scale, out_zero, width = sys.argv[1], *map(float, sys.argv[2:])
 given = np.load(folder + "/in.npy")
 interpreter = Interpreter(model_path=folder + "/model.tflite")
 interpreter.allocate_tensors()
@@ -35,13 +35,19 @@ for x in given:
         x = x.view(np.uint8) ^ 0x80
     elif source["dtype"] == np.float32:
         x = (x.astype(np.float32) - np.float32(zero)) * np.float32(scale)
+    elif source["dtype"] == np.int16:
+        x = x.view("<i2")
     interpreter.set_tensor(source["index"], x.reshape(source["shape"]))
     interpreter.invoke()
     y = interpreter.get_tensor(target["index"])
     if y.dtype == np.uint8:
         y = (y ^ 0x80).view(np.int8)
+    elif y.dtype == np.int16:
+        y = np.ascontiguousarray(y).view(np.int8)
     elif y.dtype != np.int8:
-        y = np.clip(np.round(y / np.float32(out_scale)) + out_zero, -128, 127).astype(np.int8)
+        most = 2 ** (8 * width - 1) - 1
+        y = np.clip(np.round(y / np.float32(out_scale)) + out_zero, -most - 1, most)
+        y = y.astype(np.int8) if width == 1 else np.ascontiguousarray(y.astype("<i2")).view(np.int8)
     made.append(y.reshape(-1))
 np.save(folder + "/out.npy", np.stack(made))
 """
@@ -53,7 +59,9 @@ def interpreted(content: bytes, model: Int8Model, given: Int8) -> Int8 | str:
     These are the kernels that the interpreter takes by itself.
     """
     read, made = model.tensors[model.inputs[0]], model.tensors[model.outputs[0]]
-    scales = [repr(n) for n in (read.scale, float(read.zero_point), made.scale, float(made.zero_point))]
+    scales = [
+        repr(n) for n in (read.scale, float(read.zero_point), made.scale, float(made.zero_point), made.width)
+    ]
     with temporary_folder() as folder:
         (folder / "model.tflite").write_bytes(content)
         np.save(folder / "in.npy", given)

@@ -21,7 +21,7 @@ from onchip.microcontroller.int8.arithmetic import (
 )
 from onchip.microcontroller.int8.model import Int8
 
-__all__ = ["exponentials", "fixed_logistic", "fixed_tanh", "softmax"]
+__all__ = ["exponentials", "fixed_logistic", "fixed_tanh", "shares", "softmax"]
 
 ONE = (1 << 31) - 1
 EXP_OF_EIGHTH = 1895147668  # exp(-1/8), Q0.31
@@ -39,13 +39,18 @@ def exponentials(differences: Any, multiplier: int, shift: int) -> Whole:
 
 def softmax(x: Int8, multiplier: int, shift: int, diff_min: int) -> Int8:
     """Return the softmax along the last axis; the result's scale is 1/256, its zero point -128."""
+    counts, found = shares(x, multiplier, shift, diff_min, 8)
+    return np.where(counts, clamped(found - 128), np.int8(-128))
+
+
+def shares(x: Int8, multiplier: int, shift: int, diff_min: int, bits: int) -> tuple[Any, Whole]:
+    """Return which places count, and the shares of each with so many bits behind the point."""
     differences = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
     counts = differences >= diff_min
     exps = np.where(counts, exponentials(np.where(counts, differences, 0), multiplier, shift), 0)
     total = wrapped(np.sum(divided_by_power(exps, SUM_BITS), axis=-1, keepdims=True))
     reciprocal, above = _reciprocal(total)
-    shares = divided_by_power(high_product(reciprocal, exps), above + 31 - 8)
-    return np.where(counts, clamped(shares - 128), np.int8(-128))
+    return counts, divided_by_power(high_product(reciprocal, exps), above + 31 - bits)
 
 
 def _shifted_left(x: Whole, bits: int) -> Whole:

@@ -91,7 +91,7 @@ class Kernel:
         return self._declare(name, first, register=True)
 
     def RAMLoad(self, pointer: Expr, offset: Value = 0, kind: Kind = Kind.WORD, name: str = "x") -> Var:
-        """Load from pointer + offset bytes: one byte, four of them, or an integer."""
+        """Load from pointer + offset bytes: one byte, two as a number, four of them, or an integer."""
         return self._declare(name, Load(kind, pointer, as_expr(offset)))
 
     def FlashLoad(self, pointer: Var, *names: str, type: Type = Type.INT) -> tuple[Var, ...]:
@@ -128,7 +128,7 @@ class Kernel:
                 self.set(total, call("dot2", x[half], w[half], total))
 
     def RAMStore(self, pointer: Expr, offset: Value, value: Value, kind: Kind = Kind.BYTE) -> None:
-        """Store `value` as the byte (or integer) at pointer + offset bytes."""
+        """Store `value` as the byte (or number of more bytes) at pointer + offset bytes."""
         self._say(Store(kind, pointer, as_expr(offset), as_expr(value)))
 
     def RAMFree(self, pointer: Expr, count: Value) -> None:

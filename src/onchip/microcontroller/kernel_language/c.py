@@ -103,8 +103,9 @@ def _statement(statement: Statement) -> list[str]:
         case Store(Kind.LANES, pointer, offset, value):
             at = pointer if offset == Const(0) else Binary("+", pointer, offset, Type.OUTPUT)
             return [f"store_lanes({_expr(at)}, {_expr(value)});"]
-        case Store(_, pointer, offset, value):
-            return [f"store4({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
+        case Store(kind, pointer, offset, value):
+            size = 2 if kind is Kind.HALF else 4
+            return [f"store{size}({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
         case Free(pointer, count):
             return [f"/* RAMFree: {_expr(count)} bytes at {_expr(pointer)} */"]
         case Loop(counter, start, stop, step, body, unroll):
@@ -185,7 +186,8 @@ def _bound(expr: Expr) -> tuple[str, int]:
             at = pointer if offset == Const(0) else Binary("+", pointer, offset, pointer.type)
             if kind is Kind.VECTOR:
                 return (f"load16({_expr(at)})" if count == 16 else f"load_part({_expr(at)}, {count})"), _ATOM
-            return f"{'load_lanes' if kind is Kind.LANES else 'load4'}({_expr(at)})", _ATOM
+            name = {Kind.LANES: "load_lanes", Kind.HALF: "load2"}.get(kind, "load4")
+            return f"{name}({_expr(at)})", _ATOM
         case Line(array, index) | Word(array, index):
             return f"{array.name}[{_expr(index)}]", _ATOM
         case FlashVector(words, index, form):

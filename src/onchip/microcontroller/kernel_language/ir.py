@@ -52,6 +52,8 @@ class Type(Enum):
     """Sixteen int8."""
     LANES = "s32x4"
     """Four integers."""
+    WIDE = "int64_t"
+    """An integer of 64 bits: only intrinsics make and take it."""
     INPUT = "const int8_t *"
     """Bytes of RAM that are read."""
     OUTPUT = "int8_t *"
@@ -67,6 +69,8 @@ class Kind(Enum):
 
     BYTE = "byte"
     """One byte, its sign extended: INT."""
+    HALF = "half"
+    """Two bytes at any address, the sign extended: INT."""
     WORD = "word"
     """Four bytes at any address: WORD."""
     INT = "int"
@@ -82,7 +86,7 @@ class Kind(Enum):
 
     @property
     def size(self) -> int:
-        return {Kind.BYTE: 1, Kind.VECTOR: 16}.get(self, 4)
+        return {Kind.BYTE: 1, Kind.HALF: 2, Kind.VECTOR: 16}.get(self, 4)
 
 
 class _Operators:
@@ -258,7 +262,7 @@ class FlashLoad:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Bytes of RAM take a value: its lowest byte, or all four."""
+    """Bytes of RAM take a value: its lowest byte, its lowest two, or all four."""
 
     kind: Kind
     pointer: Expr

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onchip.microcontroller.int8.lstm import Lstm, sigmoid_table
+from onchip.microcontroller.int8.lstm import Lstm
+from onchip.microcontroller.int8.sigmoid import sigmoid_table
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var

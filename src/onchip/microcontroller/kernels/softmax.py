@@ -22,7 +22,7 @@ from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr
 
-__all__ = ["SoftmaxShape", "softmax_kernel", "softmax_words"]
+__all__ = ["SoftmaxShape", "reciprocal", "softmax_kernel", "softmax_words"]
 
 HEAD = 1
 
@@ -64,7 +64,7 @@ def softmax_kernel(name: str, shape: SoftmaxShape) -> Function:
                     total, total + call("divide_by_power", k.constant(weights, below + HEAD, "e"), SUM_BITS)
                 )
         headroom = k.let("headroom", call("leading_zeros", total))
-        inverse = k.let("inverse", _reciprocal(k, total, headroom))
+        inverse = k.let("inverse", reciprocal(k, total, headroom))
         right = k.let("right", SUM_BITS + 31 - 8 - headroom)
         for c in k.span(0, shape.channels, reverse=shape.reverse, name="c"):
             below = k.let("below", greatest - k.RAMLoad(row, c, Kind.BYTE, name="byte"))
@@ -76,7 +76,7 @@ def softmax_kernel(name: str, shape: SoftmaxShape) -> Function:
     return k.finish()
 
 
-def _reciprocal(k: Kernel, total: Expr, headroom: Expr) -> Expr:
+def reciprocal(k: Kernel, total: Expr, headroom: Expr) -> Expr:
     """Return 1 / total, from 1/2 to 1, in 31 bits."""
     # total << headroom has its highest bit set: (1 + x) / 2 of it is half of the 32 bits.
     half = k.let("half", (((total << headroom) & 0x7FFFFFFF) >> 1) + (1 << 30))
