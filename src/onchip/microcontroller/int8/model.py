@@ -399,6 +399,8 @@ class Original:
 
     element: str
     through: tuple[str, ...] = ()
+    channels_first: bool = False
+    """True if the file has the channels of this map in front of its rows."""
 
 
 @dataclass(frozen=True, slots=True)

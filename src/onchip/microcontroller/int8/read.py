@@ -28,10 +28,10 @@ from onchip.microcontroller.int8.read_site import Site, Value
 from onchip.microcontroller.int8.read_state import STATEFUL, States
 from onchip.microcontroller.int8.sixteen.layers import LAYERS16
 from onchip.microcontroller.int8.svdf import svdf
-from onchip.readers.tflite_graph import Node, TensorRow, parse
+from onchip.readers.tflite_graph import Node, TensorRow, TfliteGraph, parse
 from onchip.readers.tflite_traits import SAME_BYTES
 
-__all__ = ["model_of", "read_model"]
+__all__ = ["model_in", "model_of", "read_model"]
 
 
 def read_model(path: Path) -> Int8Model:
@@ -45,8 +45,13 @@ def read_model(path: Path) -> Int8Model:
 
 def model_of(content: bytes, *, name: str, where: str) -> Int8Model:
     """Return the int8 network in the bytes of a `.tflite` file; messages call the file `where`."""
-    reading = _Reading(folded(parse(content, where=where, states=True)))
-    return replace(reading.model(name, hashlib.sha256(content).hexdigest()), source=where)
+    graph = parse(content, where=where, states=True)
+    return replace(model_in(graph, name, hashlib.sha256(content).hexdigest()), source=where)
+
+
+def model_in(graph: TfliteGraph, name: str, digest: str) -> Int8Model:
+    """Return the int8 network in the tables of a file with this SHA-256."""
+    return _Reading(folded(graph)).model(name, digest)
 
 
 RECURRENT: Mapping[str, Callable[[States, Node], None]] = {

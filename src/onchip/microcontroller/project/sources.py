@@ -212,7 +212,8 @@ def _was(model: Int8Model, tensor: int) -> str:
         through = c_comment(", ".join(original.through))
         return f" In the file {original.element}, by {through}, left to the caller."
     flip = ", the same byte with its highest bit turned over" if original.element == "UINT8" else ""
-    return f" In the file {original.element}{flip}."
+    first = ", channels first" if original.channels_first else ""
+    return f" In the file {original.element}{flip}{first}."
 
 
 def _in_brackets(number: int) -> str:
