@@ -20,6 +20,7 @@ from onchip.microcontroller.int8.onnx_qdq.read import onnx_model_of
 from onchip.microcontroller.int8.reference import run
 from onchip.microcontroller.load import int8_model
 from onchip.microcontroller.network import network_of
+from onchip.microcontroller.result.given_inputs import read_inputs
 from onchip.microcontroller.result.microcontroller_plan import planned_for
 from onchip.microcontroller.segments import SegmentOptions
 
@@ -69,6 +70,16 @@ def test_the_c_makes_the_reference_s_bytes(tmp_path: Path) -> None:
     inputs = inputs_of(model, 2)
     made = made_of(plan, model, tmp_path / "net", inputs, flags="")
     assert made == b"".join(run(model, [x])[0].tobytes() for x in inputs)
+
+
+def test_inputs_of_the_user_may_have_channels_first_as_the_file(tmp_path: Path) -> None:
+    model = read(network(Net(1)))
+    x = np.random.default_rng(0).normal(0, 0.5, (2, 3, 9, 8)).astype(np.float32)
+    made = []
+    for i, given in enumerate((x, x.transpose(0, 2, 3, 1))):
+        np.save(tmp_path / f"{i}.npy", given)
+        made.append(read_inputs(tmp_path / f"{i}.npy", model))
+    assert np.array_equal(*made)
 
 
 def test_floats_behind_the_last_bytes_are_left_to_the_caller() -> None:

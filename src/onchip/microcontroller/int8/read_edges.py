@@ -229,7 +229,8 @@ class Edges:
             raise self.graph.refuse("is made by no operator that is read", f"output {row.name}")
         found = self.tensors[value.tensor]
         if value.tensor in self.inputs:
-            raise self.graph.refuse("is an input of the network", f"output {row.name}")
+            reason = "is an input of the network: all that is computed is left to the caller"
+            raise self.graph.refuse(reason, f"output {row.name}")
         scale, zero = found.scale, found.zero_point
         if row.element in NUMBERS and row.quantisation is not None:
             scale, zero = row.quantisation.scales[0], row.quantisation.zero_points[0]
@@ -245,8 +246,15 @@ class Edges:
         if node is None:
             raise self.graph.refuse("is an input of the network", f"output {row.name}")
         read = self.row(node.inputs[0], label)
+        if read.element == UINT8 and read.quantisation is not None:
+            raise self.graph.refuse(
+                f"reads {read.name} of UINT8: networks that compute in uint8, as TensorFlow 1 quantised them"
+                " with zero points of weights, are not read",
+                label,
+            )
+        scale = " without a scale" if read.element == INT16 else ""
         raise self.graph.refuse(
-            f"reads {read.name} of {read.stated}: only networks of int8 or int16 are read, with floats at"
+            f"reads {read.name} of {read.stated}{scale}: only networks of int8 or int16 are read, with floats at"
             " their edge",
             label,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from onchip.microcontroller.int8.log_softmax import LogSoftmax
 from onchip.microcontroller.int8.lstm import Lstm
 from onchip.microcontroller.int8.matmul import MatMul
 from onchip.microcontroller.int8.model import Own
@@ -16,6 +17,7 @@ from onchip.microcontroller.int8.sixteen.softmax import Softmax16, SoftmaxTo16
 from onchip.microcontroller.int8.sixteen.sums import Sums16, TransposeConv16
 from onchip.microcontroller.int8.svdf import SvdfState, SvdfSum
 from onchip.microcontroller.int8.transpose_conv import TransposeConv
+from onchip.microcontroller.kernels.log_softmax import log_softmax_use
 from onchip.microcontroller.kernels.lstm import lstm_use
 from onchip.microcontroller.kernels.matmul import matmul_use
 from onchip.microcontroller.kernels.move import move_use
@@ -33,6 +35,7 @@ __all__ = ["OWN"]
 OWN: Mapping[type[Own], Callable[[Any], OwnUse]] = {
     Curve16: curve16_use,
     Linear16: linear16_use,
+    LogSoftmax: log_softmax_use,
     Lstm: lstm_use,
     MatMul: matmul_use,
     Move: move_use,

@@ -35,6 +35,10 @@ def read_inputs(path: Path, model: Int8Model) -> Int8:
         shape = " x ".join(map(str, (*tensor.shape[1:3], tensor.shape[3] // width)))
         reason = f"has shape {list(values.shape)}: not a number of inputs of {count:,} ({shape})"
         raise InputError(reason, where=str(path))
+    original, (_, rows, columns, channels) = model.originals.get(model.inputs[0]), tensor.shape
+    first = original is not None and original.channels_first
+    if first and values.shape[1:] == (channels, rows, columns):
+        values = values.transpose(0, 2, 3, 1)  # as the file has them; the network has channels last
     values = values.reshape(len(values), -1)
     if values.dtype == np.int8 and width == 1:
         return np.ascontiguousarray(values)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onchip.microcontroller.compare.interpreter import interpreted
+from onchip.microcontroller.compare.interpreter import interpreted, name_of
 from onchip.microcontroller.int8.model import Int8, Int8Model
 from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.result.given_inputs import read_inputs, read_labels
@@ -33,6 +33,7 @@ class Tried:
     labels: Array | None
     other: Array | str
     other_classes: Array | None
+    interpreter: str = "LiteRT"
 
     @property
     def right(self) -> int | None:
@@ -61,17 +62,16 @@ class Tried:
             return lines
         apart = np.abs(self.outputs.astype(np.int32) - self.other.astype(np.int32))
         if not apart.any():
-            lines.append(f"LiteRT gives the same {self.outputs.size:,} bytes.")
+            lines.append(f"{self.interpreter} gives the same {self.outputs.size:,} bytes.")
         else:
             lines.append(
-                f"LiteRT differs in {int((apart > 0).sum()):,} of {self.outputs.size:,} bytes, by"
+                f"{self.interpreter} differs in {int((apart > 0).sum()):,} of {self.outputs.size:,} bytes, by"
                 f" {int(apart.max())} at most; its class is another for"
                 f" {int((self.classes != self.other_classes).sum()):,} inputs."
             )
         if self.other_right is not None:
-            lines.append(
-                f"LiteRT's accuracy: {self.other_right:,} right, {100 * self.other_right / number:.2f} %."
-            )
+            share = f"{100 * self.other_right / number:.2f} %"
+            lines.append(f"{self.interpreter}'s accuracy: {self.other_right:,} right, {share}.")
         return lines
 
     def data(self) -> dict[str, Any]:
@@ -106,14 +106,14 @@ def tried(
         if i % 10 == 0:
             say(f"input {i + 1:,} of {len(given):,}")
         outputs[i] = session.run([x])[0].reshape(-1)
-    say("asking LiteRT")
+    say(f"asking {name_of(content)}")
     other: Array | str = interpreted(content, model, given)
     if made.width == 2:
         outputs = outputs.view("<i2")
         other = other if isinstance(other, str) else other.view("<i2")
     classes = _classes(outputs, made.scale, made.zero_point)
     theirs = None if isinstance(other, str) else _classes(other, made.scale, made.zero_point)
-    return Tried(given, outputs, classes, wanted, other, theirs)
+    return Tried(given, outputs, classes, wanted, other, theirs, name_of(content))
 
 
 def _classes(outputs: Array, scale: float, zero_point: int) -> Array:
