@@ -254,8 +254,8 @@ class Edges:
             )
         scale = " without a scale" if read.element == INT16 else ""
         raise self.graph.refuse(
-            f"reads {read.name} of {read.stated}{scale}: only networks of int8 or int16 are read, with floats at"
-            " their edge",
+            f"reads {read.name} of {read.stated}{scale}: only networks of int8 or int16 are read, with floats"
+            " at their edge",
             label,
         )
 
