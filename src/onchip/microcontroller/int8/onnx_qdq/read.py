@@ -111,7 +111,7 @@ class _Translation:
         for step in self.steps:
             conversion = step.op in ("QuantizeLinear", "DequantizeLinear")
             if conversion or any(name not in self.values.constants for name in step.outputs if name):
-                self._take(step)
+                self._guarded(step)
         ends = [self._end(name) for name in graph.outputs if not self._is_constant(name)]
         return self.values.tables.graph(self.inputs, ends)
 
@@ -218,6 +218,16 @@ class _Translation:
         return found
 
     # -- steps -----------------------------------------------------------------------------------------------
+
+    def _guarded(self, step: Step) -> None:
+        """Read a step; operands and attributes that do not fit one another make one line."""
+        try:
+            self._take(step)
+        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as problem:
+            said = str(problem).splitlines()
+            raise self.values.refuse(
+                step, f"has operands or attributes that do not fit: {said[0] if said else 'of other shapes'}"
+            ) from None
 
     def _take(self, step: Step) -> None:
         values = self.values

@@ -89,6 +89,8 @@ class Values:
     def steps(self, step: Step) -> tuple[Array, Array, bool]:
         """Return scales, zero points and whether integers are unsigned, of a conversion."""
         scales = np.atleast_1d(self.needed(step, 1, "scales")).reshape(-1)
+        if not np.isfinite(scales).all() or (scales <= 0).any():
+            raise self.refuse(step, "has a scale that is no positive number")
         stored = step.inputs[0] if step.op == "DequantizeLinear" else step.outputs[0]
         element = self.graph.element.get(stored, UINT8_ONNX if step.op == "QuantizeLinear" else 0)
         zeros = np.zeros(1, np.int64)
