@@ -1,14 +1,17 @@
-"""Files of public repositories: whether `onchip mcu` takes them, in what RAM, and whether bytes are right.
+"""Files of public repositories: whether `onchip mcu` takes them, in what RAM, and whether numbers are right.
 
     .venv/bin/python benchmarks/mcu_files.py LIST.json FOLDER [--inputs 1000] [--seconds 30] [--only TEXT]
-        [--into docs/mcu-files.md] [--jobs 1]
+        [--into docs/mcu-files.md] [--keep ROWS.jsonl]
 
 LIST names for each file its repository, commit, path and SHA-256 (benchmarks/mcu_files.json is that of the
 docs); FOLDER/OWNER+NAME/PATH is the file. Each is planned, written as C, built for this machine, and run on
 random inputs, one process for all of them, so that states go from one to the next; every output byte is
-compared with TensorFlow Lite Micro's, or with LiteRT's reference kernels where that does not run it. `--write
-FOLDER` makes the list of all that lies there and has bytes between its operators.
-Prints the tables in Markdown, or puts them into a page. The exit code says whether every byte was right.
+compared with TensorFlow Lite Micro's, or with LiteRT's reference kernels where that does not run it. Of an
+ONNX file every byte is compared with the reference of the docs, and how far onnxruntime's numbers are off is
+told. `--write FOLDER` makes the list of all that lies there and has bytes between its operators. `--keep`
+adds every row to a file as it is made; a row that is there with as many seconds of its interpreter is not
+made again. Prints the tables in Markdown, or puts them into a page. The exit code says whether every byte
+was right.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +35,9 @@ from page_marks import write
 from onchip.base.errors import OnchipError
 from onchip.machines.board import Board
 from onchip.microcontroller.emulator.verify import inputs_of
+from onchip.microcontroller.int8.arithmetic import quantised_multiplier, scaled
 from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.int8.onnx_qdq.read import onnx_model_of
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.network import network_of, states_of
@@ -63,6 +68,9 @@ class Row:
     different: int = 0
     judge: str = ""
     left: str = ""
+    apart: int = 0
+    most: int = 0
+    same_class: int = 0
 
 
 def outputs_by_c(model: Int8Model, inputs: list[Array], folder: Path) -> tuple[int, int, bytes]:
@@ -88,8 +96,24 @@ class Judge:
         graph = parse(content, where=model.name, states=True)
         if any(original.through for original in model.originals.values()):
             content = between(graph, model)
-        self.content = content
+            graph = parse(content, where=model.name, states=True)
+        self.content, self.graph = content, graph
         self.name, self.invoke = self.started()
+
+    def given(self, inputs: list[Array], wanted: list[dict[str, Any]]) -> list[Array]:
+        """What the interpreter takes: the model's inputs, and of others, which say a shape, that shape."""
+        tensors = iter(zip(self.model.inputs, inputs, strict=True))
+        found = []
+        for t, detail in zip(self.graph.inputs, wanted, strict=True):
+            row = self.graph.tensors[t]
+            if row.element in (6, 7) and row.quantisation is None:
+                maker = next(node for node in self.graph.nodes if t in node.inputs)
+                shape = self.graph.tensors[maker.outputs[0]].shape
+                found.append(np.array(shape, detail["dtype"]))
+                continue
+            tensor, x = next(tensors)
+            found.append(self.as_given(tensor, x, detail))
+        return found
 
     def started(self) -> tuple[str, Any]:
         try:
@@ -102,11 +126,11 @@ class Judge:
         from tflite_micro.python.tflite_micro import runtime
 
         interpreter = runtime.Interpreter.from_bytes(self.content, arena_size=ARENA)
-        wanted = [interpreter.get_input_details(i) for i in range(len(self.model.inputs))]
+        wanted = [interpreter.get_input_details(i) for i in range(len(self.graph.inputs))]
 
         def invoke(given: list[Array]) -> list[Array]:
-            for i, (x, detail) in enumerate(zip(given, wanted, strict=True)):
-                interpreter.set_input(self.as_given(self.model.inputs[i], x, detail), i)
+            for i, x in enumerate(self.given(given, wanted)):
+                interpreter.set_input(x, i)
             interpreter.invoke()
             return [interpreter.get_output(i) for i in range(len(self.model.outputs))]
 
@@ -122,8 +146,8 @@ class Judge:
         wanted, made = interpreter.get_input_details(), interpreter.get_output_details()
 
         def invoke(given: list[Array]) -> list[Array]:
-            for t, x, detail in zip(self.model.inputs, given, wanted, strict=True):
-                interpreter.set_tensor(detail["index"], self.as_given(t, x, detail))
+            for x, detail in zip(self.given(given, wanted), wanted, strict=True):
+                interpreter.set_tensor(detail["index"], x)
             interpreter.invoke()
             return [interpreter.get_tensor(detail["index"]) for detail in made]
 
@@ -131,9 +155,10 @@ class Judge:
 
     def as_given(self, t: int, x: Array, detail: dict[str, Any]) -> Array:
         """An input's bytes in the type of the file."""
-        tensor, shaped = self.model.tensors[t], x.reshape(detail["shape"])
+        tensor = self.model.tensors[t]
+        shaped = (x.reshape(-1).view("<i2") if tensor.width == 2 else x).reshape(detail["shape"])
         match np.dtype(detail["dtype"]).name:
-            case "int8":
+            case "int8" | "int16":
                 return shaped
             case "uint8":
                 return shaped.view(np.uint8) ^ 0x80
@@ -151,12 +176,96 @@ class Judge:
         tensor = self.model.tensors[t]
         if theirs.dtype == np.uint8:
             theirs = (theirs ^ 0x80).view(np.int8)
-        if theirs.dtype == np.int8:
+        if tensor.width == 2:
+            ours = ours.view("<i2")
+        if theirs.dtype in (np.int8, np.int16):
             return int(np.count_nonzero(ours.reshape(-1) != theirs.reshape(-1)))
         if theirs.dtype == np.float32:
             real = (ours.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale)
             return int(np.count_nonzero(real.reshape(-1) != theirs.reshape(-1)))
+        if theirs.dtype == np.int32:  # a QUANTIZE from our numbers, left to the caller
+            [row] = [row for row in self.graph.tensors if row.name == tensor.name]
+            maker = next(node for node in self.graph.nodes if row.index in node.outputs)
+            inner = self.graph.tensors[maker.inputs[0]].quantisation
+            outer = row.quantisation
+            factor = quantised_multiplier(inner.scales[0] / outer.scales[0])
+            moved = scaled(ours.astype(np.int64) - inner.zero_points[0], *factor) + outer.zero_points[0]
+            return int(np.count_nonzero(moved.reshape(-1) != theirs.reshape(-1)))
         raise SystemExit(f"{self.model.name}: an output of {theirs.dtype}")
+
+
+class OnnxJudge:
+    """The reference of the docs for an ONNX file, and how far onnxruntime's numbers are from it."""
+
+    name = "reference"
+
+    def __init__(self, content: bytes, model: Int8Model) -> None:
+        import onnx
+        import onnxruntime
+
+        self.model, self.reference = model, Session(model)
+        file = onnx.load_from_string(content)
+        known = {output.name for output in file.graph.output}
+        for t in model.outputs:
+            if model.tensors[t].name not in known:
+                file.graph.output.append(onnx.ValueInfoProto(name=model.tensors[t].name))
+        onnxruntime.set_default_logger_severity(3)
+        self.session = onnxruntime.InferenceSession(file.SerializeToString())
+        self.apart = self.most = self.same_class = self.count = 0
+
+    def invoke(self, given: list[Array]) -> list[Array]:
+        made = self.reference.run(given)
+        feeds = {
+            wanted.name: self.as_given(t, x, wanted)
+            for t, x, wanted in zip(self.model.inputs, given, self.session.get_inputs(), strict=True)
+        }
+        found = dict(
+            zip([o.name for o in self.session.get_outputs()], self.session.run(None, feeds), strict=True)
+        )
+        same = True
+        for t, y in zip(self.model.outputs, made, strict=True):
+            tensor = self.model.tensors[t]
+            ours = y.reshape(tensor.shape).astype(np.int64)
+            if self.first(t):
+                ours = ours.transpose(0, 3, 1, 2)
+            theirs = self.as_bytes(t, found[tensor.name]).reshape(-1)
+            off = np.abs(ours.reshape(-1) - theirs)
+            self.apart += int((off > 0).sum())
+            self.most = max(self.most, int(off.max()))
+            same = same and int(ours.reshape(-1).argmax()) == int(theirs.argmax())
+        self.same_class += same
+        self.count += 1
+        return [y.reshape(-1) for y in made]
+
+    def first(self, t: int) -> bool:
+        return t in self.model.originals and self.model.originals[t].channels_first
+
+    def as_given(self, t: int, x: Array, wanted: Any) -> Array:
+        tensor = self.model.tensors[t]
+        shaped = x.reshape(tensor.shape)
+        if self.first(t):
+            shaped = shaped.transpose(0, 3, 1, 2)
+        shaped = shaped.reshape([n if isinstance(n, int) else 1 for n in wanted.shape])
+        if wanted.type == "tensor(uint8)":
+            return shaped.view(np.uint8) ^ 0x80
+        if wanted.type == "tensor(int8)":
+            return shaped
+        found: Array = (shaped.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale)
+        return found
+
+    def as_bytes(self, t: int, values: Array) -> Array:
+        tensor = self.model.tensors[t]
+        if values.dtype == np.uint8:
+            return values.astype(np.int64) - 128
+        if values.dtype == np.int8:
+            return values.astype(np.int64)
+        found: Array = np.clip(np.round(values / tensor.scale) + tensor.zero_point, -128, 127).astype(
+            np.int64
+        )
+        return found
+
+    def expected(self, t: int, ours: Array, theirs: Array) -> int:
+        return int(np.count_nonzero(ours.reshape(-1) != theirs.reshape(-1)))
 
 
 def between(graph: TfliteGraph, model: Int8Model) -> bytes:
@@ -184,7 +293,8 @@ def judged(entry: dict[str, str], folder: Path, asked: argparse.Namespace) -> Ro
         raise SystemExit(f"{path}: is another file than the list's")
     where = entry["repository"], entry["commit"], entry["path"]
     try:
-        model = model_of(content, name=path.stem, where=path.name)
+        read = onnx_model_of if path.suffix == ".onnx" else model_of
+        model = read(content, name=path.stem, where=path.name)
         with tempfile.TemporaryDirectory() as there:
             return _compared(where, content, model, Path(there), asked)
     except OnchipError as problem:
@@ -195,7 +305,7 @@ def judged(entry: dict[str, str], folder: Path, asked: argparse.Namespace) -> Ro
 def _compared(
     where: tuple[str, str, str], content: bytes, model: Int8Model, folder: Path, asked: argparse.Namespace
 ) -> Row:
-    judge = Judge(content, model)
+    judge = OnnxJudge(content, model) if where[2].endswith(".onnx") else Judge(content, model)
     inputs = inputs_of(model, asked.inputs, seed=1)
     expected: list[list[Array]] = []
     sizes = [model.tensors[t].bytes for t in model.inputs]
@@ -230,7 +340,31 @@ def _compared(
         different=different,
         judge=judge.name,
         left=", ".join(dict.fromkeys(left)),
+        **(
+            {"apart": judge.apart, "most": judge.most, "same_class": judge.same_class}
+            if isinstance(judge, OnnxJudge)
+            else {}
+        ),
     )
+
+
+def grouped(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, those of a folder of more than a dozen files as one: the most RAM, the fewest inputs."""
+    by: dict[tuple[str, Path], list[Row]] = {}
+    for row in rows:
+        by.setdefault((row.repository, Path(row.path).parent), []).append(row)
+    for (_, folder), same in by.items():
+        if len(same) < 5 or "integration_tests" not in str(folder):
+            yield from same
+            continue
+        yield replace(
+            same[0],
+            path=f"{folder}/*.tflite ({len(same)} files)",
+            ram=max(row.ram for row in same),
+            inputs=min(row.inputs for row in same),
+            bytes=sum(row.bytes for row in same),
+            different=sum(row.different for row in same),
+        )
 
 
 class Tables:
@@ -243,18 +377,49 @@ class Tables:
             entries = json.loads(self.asked.list.read_text())
             for entry in entries:
                 if self.asked.only in entry["path"]:
-                    self.rows.append(judged(entry, self.asked.folder, self.asked))
-                    print(self.rows[-1], file=sys.stderr, flush=True)
+                    self.rows.append(self.row(entry))
         return self.rows
+
+    def row(self, entry: dict[str, str]) -> Row:
+        """The row of a file: one that is kept, of as long a run, or a new one."""
+        keep: Path | None = self.asked.keep
+        lines = keep.read_text().splitlines() if keep is not None and keep.exists() else []
+        kept = [(float(line["seconds"]), Row(**line["row"])) for line in map(json.loads, lines)]
+        of = [
+            (seconds, row)
+            for seconds, row in kept
+            if (row.repository, row.path) == (entry["repository"], entry["path"])
+            and (seconds >= self.asked.seconds or row.inputs >= self.asked.inputs or row.reason)
+        ]
+        if of:
+            return of[-1][1]
+        made = judged(entry, self.asked.folder, self.asked)
+        print(made, file=sys.stderr, flush=True)
+        if keep is not None:
+            with keep.open("a") as file:
+                file.write(json.dumps({"seconds": self.asked.seconds, "row": asdict(made)}) + "\n")
+        return made
 
     def accepted(self) -> Iterator[str]:
         yield "| file | repository | RAM | inputs | bytes | different | judge |"
         yield "|---|---|--:|--:|--:|--:|---|"
+        for row in grouped(row for row in self.all_rows() if not row.reason and row.judge != OnnxJudge.name):
+            left = f" (left to the caller: {row.left})" if row.left else ""
+            cells = " | ".join(f"{n:,}" for n in (row.ram, row.inputs, row.bytes, row.different))
+            yield f"| {row.path}{left} | {row.repository} | {cells} | {row.judge} |"
+
+    def onnx(self) -> Iterator[str]:
+        yield (
+            "| file | repository | RAM | inputs | bytes | not the reference's | not onnxruntime's"
+            " | by at most | same greatest |"
+        )
+        yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
         for row in self.all_rows():
-            if not row.reason:
+            if row.judge == OnnxJudge.name:
                 left = f" (left to the caller: {row.left})" if row.left else ""
-                cells = " | ".join(f"{n:,}" for n in (row.ram, row.inputs, row.bytes, row.different))
-                yield f"| {row.path}{left} | {row.repository} | {cells} | {row.judge} |"
+                counts = (row.ram, row.inputs, row.bytes, row.different, row.apart, row.most, row.same_class)
+                cells = " | ".join(f"{n:,}" for n in counts)
+                yield f"| {row.path}{left} | {row.repository} | {cells} |"
 
     def refused(self) -> Iterator[str]:
         yield "| file | repository | reason |"
@@ -287,7 +452,7 @@ def listed(folder: Path, commits: dict[str, str]) -> list[dict[str, str]]:
             print(problem, file=sys.stderr)
             continue
         made = {graph.tensors[t].element for node in graph.nodes for t in node.outputs}
-        if repository in commits and made & {2, 3}:
+        if repository in commits and made & {2, 3, 5}:
             digest = hashlib.sha256(content).hexdigest()
             row = {"repository": repository.replace("+", "/"), "commit": commits[repository]}
             found.setdefault(digest, {**row, "path": inside, "sha256": digest})
@@ -303,6 +468,7 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=1000)
     parser.add_argument("--least", type=int, default=50, help="inputs, however long they take")
     parser.add_argument("--seconds", type=float, default=30.0, help="of the interpreter, for each file")
+    parser.add_argument("--keep", type=Path, help="a file of rows that were made before")
     parser.add_argument("--only", default="", help="files with this text in their paths")
     parser.add_argument("--write", type=Path, help="commits by folder; writes the list instead")
     parser.add_argument("--into", type=Path)
@@ -312,7 +478,12 @@ def main() -> int:
         asked.list.write_text(json.dumps(rows, indent=1) + "\n")
         return 0
     tables = Tables(asked)
-    sections = {"repositories": tables.repositories, "accepted": tables.accepted, "refused": tables.refused}
+    sections = {
+        "repositories": tables.repositories,
+        "accepted": tables.accepted,
+        "onnx": tables.onnx,
+        "refused": tables.refused,
+    }
     write(sections, asked.into)
     return int(any(row.different for row in tables.all_rows()))
 

@@ -21,6 +21,8 @@ def as_bytes(tensor: ByteTensor, values: Array) -> Int8:
     """What an interpreter gave out, in the bytes before a DEQUANTIZE or a step to uint8."""
     if values.dtype == np.int8:
         return values
+    if values.dtype == np.int16:
+        return values.astype("<i2").view(np.int8)
     if values.dtype == np.uint8:
         return (values ^ 0x80).view(np.int8)
     return (np.round(values / np.float32(tensor.scale)) + tensor.zero_point).astype(np.int8)
@@ -30,7 +32,8 @@ def given(model: Int8Model, inputs: Sequence[Int8], wanted: Sequence[dict[str, A
     """The inputs in the shapes and types that an interpreter takes."""
     found = []
     for t, x, detail in zip(model.inputs, inputs, wanted, strict=True):
-        shaped = x.reshape(detail["shape"])
+        wide = model.tensors[t].width == 2
+        shaped = (x.reshape(-1).view("<i2") if wide else x).reshape(detail["shape"])
         if detail["dtype"] == np.uint8:
             shaped = shaped.view(np.uint8) ^ 0x80
         elif detail["dtype"] == np.float32:

@@ -132,6 +132,8 @@ def test_every_operator_that_moves_bytes_is_in_a_network() -> None:
 def unary(kind: str) -> tuple[bytes, Int8Model]:
     """A network of one table over all bytes, on scales at which it does not saturate everywhere."""
     inner, out = (0.03, -5), {"TANH": (1 / 128, 0), "EXP": (0.2, -128)}.get(kind, (0.021, -9))
+    if kind == "RSQRT":  # of numbers that are not negative
+        inner, out = (0.03, -128), (0.012, -128)
     tables = {"ABS": "AbsOptions", "EXP": "ExpOptions", "LEAKY_RELU": "LeakyReluOptions"}
     options: dict[str, Any] = {"Alpha": 0.2} if kind == "LEAKY_RELU" else {}
     tensors = [
@@ -149,7 +151,7 @@ def test_every_entry_of_a_table_is_the_interpreter_s(kind: str) -> None:
     [theirs] = tflm(content, model, [every]) if kind == "ELU" else litert(content, model, [every])[0]
     made = run(model, [every])[0]
     assert np.array_equal(made.reshape(-1), theirs.reshape(-1))
-    assert len(np.unique(made)) > 50
+    assert len(np.unique(made)) > (20 if kind == "RSQRT" else 50)
 
 
 def shapes_computed_in_the_file() -> tuple[list[FileTensor], list[FileOperator]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from onchip.microcontroller.int8.factors import Scale
 from onchip.microcontroller.made import Map, WideBuilder
 
 __all__ = ["WIDE"]
@@ -51,6 +52,11 @@ def transposed_convolutions(b: WideBuilder) -> list[Map]:
     return [b.transpose_conv(b.conv(x, 3), 2, 3, 3, same=False)]
 
 
+def logarithms(b: WideBuilder) -> list[Map]:
+    x = b.conv(b.input((1, 4, 6, 5)), 7)
+    return [b.log_softmax(x), b.log_softmax(b.quantize(x, Scale(x.scale.scale * 4, x.scale.zero_point)))]
+
+
 def matrices(b: WideBuilder) -> list[Map]:
     x, y = (b.reshape(b.conv(b.input((1, 4, 6, 5)), 5), (1, 2, 12, 5)) for _ in range(2))
     shares = b.softmax(b.matmul(x, y, turned=(False, True)))
@@ -86,6 +92,7 @@ def lstms(b: WideBuilder) -> list[Map]:
 
 
 WIDE: dict[str, Make] = {
+    "logarithms": logarithms,
     "tables": tables,
     "pairs": pairs,
     "moves": moves,

@@ -84,7 +84,7 @@ def int8_models(incomplete: str) -> list[str]:
     """Return networks for a microcontroller: the made ones, and files."""
     from onchip.microcontroller.made.networks import NAMES
 
-    return _offered(incomplete, NAMES, ".tflite")
+    return _offered(incomplete, NAMES, ".tflite", ".onnx")
 
 
 def chips(incomplete: str) -> list[str]:

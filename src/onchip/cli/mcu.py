@@ -26,7 +26,7 @@ def mcu(
     model: Annotated[
         str,
         typer.Argument(
-            help="FILE.tflite, int8, or made:NAME for one made from a seed",
+            help="FILE.tflite or FILE.onnx, quantised, or made:NAME for one made from a seed",
             autocompletion=complete.int8_models,
         ),
     ],

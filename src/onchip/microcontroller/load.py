@@ -27,10 +27,15 @@ def file_bytes(model: str | Path) -> bytes:
 
 
 def int8_model(model: str | Path) -> Int8Model:
-    """Return the network in a `.tflite` file, or `made:NAME` as `onchip.microcontroller.made` makes it.
+    """Return the network in a `.tflite` or quantised `.onnx` file, or `made:NAME`.
 
     Raises `ModelError` naming the file and the operator.
     """
     if isinstance(model, str) and model.startswith((MADE, "zoo:")):
         return model_of(file_bytes(model), name=model.removeprefix(MADE), where=model)
-    return read_model(Path(model))
+    path = Path(model)
+    if path.suffix == ".onnx":
+        from onchip.microcontroller.int8.onnx_qdq.read import onnx_model_of
+
+        return onnx_model_of(file_bytes(path), name=path.stem, where=str(path), folder=path.parent)
+    return read_model(path)

@@ -164,6 +164,12 @@ class Constants:
                 return [np.take_along_axis(rows, indices, node.integer("axis", 0))]
             except (IndexError, ValueError):
                 return []
+        if node.op in ("Squeeze", "Unsqueeze") and (axes := node.integers("axes")):  # onnx's own knows 13 on
+            change = np.expand_dims if node.op == "Unsqueeze" else np.squeeze
+            try:
+                return [change(operands[node.inputs[0]], axes)]
+            except ValueError:
+                return []
         try:
             with np.errstate(all="ignore"):
                 run = ReferenceEvaluator(node.proto, opsets=dict(self.graph.opsets))

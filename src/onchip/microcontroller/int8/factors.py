@@ -75,22 +75,22 @@ def _halves_away(value: float) -> int:
 
 
 @_EXTREME
-def activation_bounds(activation: str, out: Scale) -> tuple[int, int]:
-    """Return (low, high) of a fused activation on bytes of this scale; raises `ValueError` for none."""
+def activation_bounds(activation: str, out: Scale, least: int = -128, most: int = 127) -> tuple[int, int]:
+    """Return (low, high) of a fused activation on numbers of this scale; raises `ValueError` for none."""
 
     def place(real: float) -> int:
         return out.zero_point + _halves_away(float(np.float32(real) / np.float32(out.scale)))
 
     match activation:
         case "RELU":
-            low, high = place(0.0), 127
+            low, high = place(0.0), most
         case "RELU6":
             low, high = place(0.0), place(6.0)
         case "RELU_N1_TO_1":
             low, high = place(-1.0), place(1.0)
         case _:
-            low, high = -128, 127
-    low, high = max(low, -128), min(high, 127)
+            low, high = least, most
+    low, high = max(low, least), min(high, most)
     if low > high:
         raise ValueError(f"activation {activation} leaves no value between {low} and {high}")
     return low, high
@@ -107,13 +107,13 @@ def matrices_factor(inner: float, weight: float, out: float) -> Factor:
     return quantised_multiplier(float(np.float32(inner) * np.float32(weight)) / out)
 
 
-def add_factors(first: float, second: float, out: float) -> AddFactors:
-    """Return the factors of a sum: both operands on twice the larger scale, 20 bits up; the sum on `out`."""
+def add_factors(first: float, second: float, out: float, up: int = 20) -> AddFactors:
+    """Return the factors of a sum: operands on twice the larger scale, so many bits up; the sum on `out`."""
     twice = 2 * max(first, second)
     return AddFactors(
         (quantised_multiplier(first / twice), quantised_multiplier(second / twice)),
-        quantised_multiplier(twice / ((1 << 20) * out)),
-        20,
+        quantised_multiplier(twice / ((1 << up) * out)),
+        up,
     )
 
 

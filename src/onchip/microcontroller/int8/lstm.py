@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from math import frexp
 from typing import Any
 
@@ -21,10 +20,11 @@ from onchip.microcontroller.int8.model import Int8, Int32, Own, frozen_array
 from onchip.microcontroller.int8.read_edges import plain_value
 from onchip.microcontroller.int8.read_site import INT8, INT32, Site, Value
 from onchip.microcontroller.int8.read_state import States
+from onchip.microcontroller.int8.sigmoid import sigmoid_table
 from onchip.microcontroller.int8.svdf import INT16, whole_numbers
 from onchip.readers.tflite_graph import Node
 
-__all__ = ["Gate", "Lstm", "lstm", "sigmoid_table"]
+__all__ = ["Gate", "Lstm", "lstm"]
 
 GATES = ("forget", "input", "cell", "output")
 INPUT_WEIGHTS, HIDDEN_WEIGHTS, BIASES = (2, 1, 3, 4), (6, 5, 7, 8), (13, 12, 14, 15)
@@ -32,20 +32,6 @@ INPUT_WEIGHTS, HIDDEN_WEIGHTS, BIASES = (2, 1, 3, 4), (6, 5, 7, 8), (13, 12, 14,
 NOT_READ = (9, 10, 11, 16, 17, 20, 21, 22, 23)
 """Peepholes, projections, normalisation."""
 TANH = 4  # the schema's activation
-_OFF = {4: 1, 65: -1, 69: -1, 71: -1, 117: -1, 163: -1, 174: -1, 255: 1}
-"""The differences of the table's numbers from the nearest."""
-
-
-@cache
-def sigmoid_table() -> tuple[int, ...]:
-    """Return 65536 / (1 + exp(-i / 24)) for i from 0 to 255, as TensorFlow Lite Micro's table has it.
-
-    Its numbers are those of steps a little larger than 1/24, eight of them off by one.
-    """
-    found = np.floor(65536 / (1 + np.exp(-np.arange(256) / 23.999)) + 0.5).astype(int)
-    for i, more in _OFF.items():
-        found[i] += more
-    return tuple(int(v) for v in found)
 
 
 @dataclass(frozen=True, eq=False)

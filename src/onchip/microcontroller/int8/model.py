@@ -73,18 +73,26 @@ Shape: TypeAlias = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ByteTensor:
-    """An activation of int8, in the shape in which it is made; real = `scale` * (byte - `zero_point`)."""
+    """An activation in the shape in which it is made, in bytes; real = `scale` * (number - `zero_point`).
+
+    A number of `int16` is two neighbouring channels, the lower byte first.
+    """
 
     id: int
     name: str
     shape: Shape
-    element: Literal["int8"]
+    element: Literal["int8", "int16"]
     scale: float
     zero_point: int
 
     @property
     def bytes(self) -> int:
         return prod(self.shape)
+
+    @property
+    def width(self) -> int:
+        """The bytes of a number."""
+        return 2 if self.element == "int16" else 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -391,6 +399,8 @@ class Original:
 
     element: str
     through: tuple[str, ...] = ()
+    channels_first: bool = False
+    """True if the file has the channels of this map in front of its rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from onchip.microcontroller.int8.model import Int8, Int32, Own, Shape, frozen_array
 from onchip.microcontroller.int8.read_site import Site, Value, four
+from onchip.microcontroller.int8.sixteen.values import in_bytes
 
 __all__ = ["MOVES", "Move", "Places", "flat_or_map", "in_three", "move_of", "places_of", "strides_of"]
 
@@ -43,14 +44,22 @@ def places_of(value: Value) -> Places:
     return stored.transpose((*kept, *value.lies)).reshape(value.shape)
 
 
-def move_of(site: Site, name: str, value: Value, places: Places, output: int) -> Move:
-    """Return the layer `name` that makes tensor `output` of the bytes of a value at some places."""
+def move_of(site: Site, name: str, value: Value, places: Places, output: int, width: int = 1) -> Move:
+    """Return the layer `name` that makes tensor `output` of the numbers of a value at some places.
+
+    A number has `width` bytes.
+    """
     shape, parts = in_three(site, places)
+    if width > 1:
+        shape, apart = in_bytes(shape), {key: part * width for key, part in parts.items()}
+        each = (apart.pop("channels")[:, None] + np.arange(width)).reshape(-1)
+        parts = {key: frozen_array(part, np.int32) for key, part in {**apart, "channels": each}.items()}
+    seen = flat_or_map(value)
     return Move(
         name=name,
         inputs=(value.tensor,),
         output=output,
-        input_shapes=(flat_or_map(value),),
+        input_shapes=(seen if width == 1 else in_bytes(seen),),
         output_shape=shape,
         **parts,
     )

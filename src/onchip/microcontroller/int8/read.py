@@ -20,17 +20,18 @@ from onchip.base.files import read_bytes
 from onchip.microcontroller.int8.lstm import lstm
 from onchip.microcontroller.int8.model import Int8Model, Layer, Mean, State, made_shape
 from onchip.microcontroller.int8.move import MOVES, Places, move_of, places_of
-from onchip.microcontroller.int8.read_edges import INT8, Edges, plain_value
+from onchip.microcontroller.int8.read_edges import INT16, NUMBERS, Edges, plain_value
 from onchip.microcontroller.int8.read_fold import folded
 from onchip.microcontroller.int8.read_layers import LAYERS
 from onchip.microcontroller.int8.read_rules import living, merged_pads
 from onchip.microcontroller.int8.read_site import Site, Value
 from onchip.microcontroller.int8.read_state import STATEFUL, States
+from onchip.microcontroller.int8.sixteen.layers import LAYERS16
 from onchip.microcontroller.int8.svdf import svdf
-from onchip.readers.tflite_graph import Node, TensorRow, parse
+from onchip.readers.tflite_graph import Node, TensorRow, TfliteGraph, parse
 from onchip.readers.tflite_traits import SAME_BYTES
 
-__all__ = ["model_of", "read_model"]
+__all__ = ["model_in", "model_of", "read_model"]
 
 
 def read_model(path: Path) -> Int8Model:
@@ -44,8 +45,13 @@ def read_model(path: Path) -> Int8Model:
 
 def model_of(content: bytes, *, name: str, where: str) -> Int8Model:
     """Return the int8 network in the bytes of a `.tflite` file; messages call the file `where`."""
-    reading = _Reading(folded(parse(content, where=where, states=True)))
-    return replace(reading.model(name, hashlib.sha256(content).hexdigest()), source=where)
+    graph = parse(content, where=where, states=True)
+    return replace(model_in(graph, name, hashlib.sha256(content).hexdigest()), source=where)
+
+
+def model_in(graph: TfliteGraph, name: str, digest: str) -> Int8Model:
+    """Return the int8 network in the tables of a file with this SHA-256."""
+    return _Reading(folded(graph)).model(name, digest)
 
 
 RECURRENT: Mapping[str, Callable[[States, Node], None]] = {
@@ -115,10 +121,10 @@ class _Reading(States):
             return
         if len(node.outputs) == 1:
             made, first = self.graph.tensors[node.outputs[0]], node.inputs[0] if node.inputs else -1
-            if node.type == "QUANTIZE" and made.element == INT8 and first in self.outside:
+            if node.type == "QUANTIZE" and made.element in NUMBERS and first in self.outside:
                 self.quantise(node)
                 return
-            ending = node.type == "DEQUANTIZE" or (node.type == "QUANTIZE" and made.element != INT8)
+            ending = node.type == "DEQUANTIZE" or (node.type == "QUANTIZE" and made.element not in NUMBERS)
             if ending and first in self.values:
                 self.end(node)
                 return
@@ -134,6 +140,14 @@ class _Reading(States):
             self.values[row.index] = self._reshaped(site)
         elif node.type == "TRANSPOSE":
             self.values[row.index] = self._transposed(site)
+        elif node.type in LAYERS and self._wide(site):
+            self._straighten(node)
+            site = self.site(node)
+            if node.type not in LAYERS16:
+                read = ", ".join(sorted(LAYERS16))
+                raise site.refuse(f"is not supported in INT16; supported are {read}")
+            layer = LAYERS16[node.type](site)
+            self.add_layer(layer, row, self._made(site, layer))
         elif node.type in LAYERS:
             if node.type not in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"):  # over the axes as they lie
                 self._straighten(node)
@@ -145,9 +159,16 @@ class _Reading(States):
             read = ", ".join(sorted(kinds))
             raise self.graph.refuse(f"is not supported; supported are {read}", node.label)
 
+    def _wide(self, site: Site) -> bool:
+        """Return whether an operator reads or makes numbers of 16 bits."""
+        read = [self.graph.tensors[t] for t in site.node.inputs if t in self.values]
+        return any(row.element == INT16 for row in (*read, site.out))
+
     def _made(self, site: Site, layer: Layer) -> Value:
         """Return the value of a layer's output, with its layout in the file's shape."""
         shape, stored = site.out.shape, layer.output_shape
+        if site.out.element == INT16:
+            stored = (*stored[:3], stored[3] // 2)
         if prod(shape) != prod(stored):
             raise site.refuse(f"makes {list(shape)} in the file, and {list(stored)} by its parameters")
         if not isinstance(layer, Mean):
@@ -164,7 +185,7 @@ class _Reading(States):
     def _reshaped(self, site: Site) -> Value:
         self._straighten(site.node)
         value = site.value(0)
-        if site.out.element != INT8 or prod(value.shape) != prod(site.out.shape):
+        if site.out.element != site.row(0).element or prod(value.shape) != prod(site.out.shape):
             raise site.refuse(f"makes {list(site.out.shape)} of {list(value.shape)}")
         return plain_value(value.tensor, site.out.shape)
 
@@ -217,13 +238,13 @@ class _Reading(States):
 
     def _move(self, site: Site, name: str, value: Value, places: Places, row: TensorRow) -> None:
         """Add the layer that moves bytes to these places; another name, if it leaves them all."""
-        if row.element != INT8:
-            raise site.refuse(f"makes {row.name} of {row.stated}: only INT8 is read")
+        if row.element not in NUMBERS:
+            raise site.refuse(f"makes {row.name} of {row.stated}: only INT8 and INT16 are read")
         flat = places.reshape(-1)
         if flat.size == prod(value.stored) and (flat == np.arange(flat.size)).all():
             self.values[row.index] = plain_value(value.tensor, row.shape)
             return
-        layer = move_of(site, name, value, places, site.output)
+        layer = move_of(site, name, value, places, site.output, 2 if row.element == INT16 else 1)
         self.add_tensor(row, row.name, name, layer.output_shape)
         self.layers.append(layer)
         self.values[row.index] = plain_value(layer.output, row.shape)

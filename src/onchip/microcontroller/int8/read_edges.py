@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Literal
 
 from onchip.microcontroller.int8.model import ByteTensor, Layer, Original, Shape
 from onchip.microcontroller.int8.read_elements import quantize_from
 from onchip.microcontroller.int8.read_rules import keeps_bytes
 from onchip.microcontroller.int8.read_site import MAX_TENSOR_BYTES, Site, Value, four
+from onchip.microcontroller.int8.sixteen.values import in_bytes
 from onchip.readers.tflite_graph import Node, Quantisation, TensorRow, TfliteGraph
 
-__all__ = ["Edges", "plain_value"]
+__all__ = ["INT8", "INT16", "NUMBERS", "Edges", "plain_value"]
 
-INT8, UINT8 = 3, 2  # ONNX's element types
-_LAST = frozenset({"ARG_MAX", "ARG_MIN", "CAST", "SOFTMAX", "TOPK_V2"})
-"""Operators that read bytes and may make none (a softmax of 16 bits)."""
+INT8, UINT8, INT16 = 3, 2, 5  # ONNX's element types
+NUMBERS = (INT8, INT16)
+"""The elements that a network computes in."""
+_LAST = frozenset({"ARG_MAX", "ARG_MIN", "CAST", "TOPK_V2"})
+"""Operators that read bytes and may make none."""
 
 
 @dataclass
@@ -56,13 +60,19 @@ class Edges:
         """Add a tensor to the model, on the scale of a file's tensor, in its shape or in `made`."""
         node = Node(0, refuse, (row.index,), (row.index,))
         site = Site(self.graph, node, self.values, 0)
-        scale, shape = site.scale_of(row), made or site.shape(row.shape, row.name)
+        scale, shape = site.row_scale(row), made or site.shape(row.shape, row.name)
+        wide = row.element == INT16
+        if wide and made is None:
+            shape = in_bytes(shape)
         if any(n < 1 for n in row.shape) or prod(row.shape) > MAX_TENSOR_BYTES:
             raise self.graph.refuse(
                 f"has shape {list(row.shape)}: not between 1 byte and {MAX_TENSOR_BYTES:,}",
                 f"tensor {row.name}",
             )
-        self.tensors.append(ByteTensor(len(self.tensors), name, shape, "int8", scale.scale, scale.zero_point))
+        element: Literal["int8", "int16"] = "int16" if wide else "int8"
+        self.tensors.append(
+            ByteTensor(len(self.tensors), name, shape, element, scale.scale, scale.zero_point)
+        )
         return len(self.tensors) - 1
 
     def add_layer(self, layer: Layer, row: TensorRow, value: Value) -> None:
@@ -77,12 +87,12 @@ class Edges:
     # -- inputs ----------------------------------------------------------------------------------------------
 
     def feed(self) -> None:
-        """Add the inputs of int8 and uint8; others are added where they are quantised."""
+        """Add the inputs of int8, uint8 and int16; others are added where they are quantised."""
         for t in dict.fromkeys(self.graph.inputs):
             row = self.row(t, "inputs")
             if row.data is not None:
                 raise self.graph.refuse(f"lists {row.name}, which is a constant", "inputs")
-            if row.element == INT8:
+            if row.element == INT8 or (row.element == INT16 and row.quantisation is not None):
                 self.values[t] = self._fed(row, row.name)
             else:
                 self.outside[t] = ()
@@ -93,10 +103,11 @@ class Edges:
         return plain_value(fed, row.shape)
 
     def quantise(self, node: Node) -> None:
-        """Read a QUANTIZE from another type to int8, at the network's beginning."""
+        """Read a QUANTIZE from another type to int8 or int16, at the network's beginning."""
         source, made = self.row(node.inputs[0], node.label), self.row(node.outputs[0], node.label)
         through = self.outside[source.index]
-        if source.element == UINT8 and not through and source.quantisation is not None:
+        turns = source.element == UINT8 and made.element == INT8
+        if turns and not through and source.quantisation is not None:
             self._turn(node, source, made)
             return
         for other, value in self.values.items():
@@ -136,11 +147,11 @@ class Edges:
     # -- outputs ---------------------------------------------------------------------------------------------
 
     def end(self, node: Node) -> None:
-        """Read a DEQUANTIZE, or a QUANTIZE from int8 to another type."""
+        """Read a DEQUANTIZE, or a QUANTIZE from int8 or int16 to another type."""
         made = self.row(node.outputs[0], node.label)
         site = self.site(node)
         value = site.value(0)
-        if made.element == UINT8:
+        if made.element == UINT8 and site.row(0).element == INT8:
             value = self._as_unsigned(site, node, value, made)
         self.ends[made.index] = value
         self.behind[made.index] = (), (value.tensor,)
@@ -170,7 +181,7 @@ class Edges:
             return False
         if not (before or after or bytes_read):
             return False
-        if after and any(self.row(t, node.label).element == INT8 for t in node.outputs):
+        if after and any(self.row(t, node.label).element in NUMBERS for t in node.outputs):
             source = self.row(node.inputs[0], node.label)
             raise self.graph.refuse(
                 f"reads {source.name} of {source.stated}, made of bytes: floats can stand at the edge only",
@@ -190,7 +201,8 @@ class Edges:
     def _ends_with(self, node: Node) -> bool:
         """Return whether an operator takes bytes for something else: places of the greatest, boxes."""
         made = [self.row(t, node.label).element for t in node.outputs]
-        return (node.type in _LAST or node.type.startswith("CUSTOM:")) and INT8 not in made and bool(made)
+        known = node.type in _LAST or node.type.startswith("CUSTOM:")
+        return known and not {*NUMBERS} & {*made} and bool(made)
 
     def outputs(self) -> list[int]:
         """Return the tensors of the file's outputs: of one behind floats, those that lead to it."""
@@ -217,9 +229,10 @@ class Edges:
             raise self.graph.refuse("is made by no operator that is read", f"output {row.name}")
         found = self.tensors[value.tensor]
         if value.tensor in self.inputs:
-            raise self.graph.refuse("is an input of the network", f"output {row.name}")
+            reason = "is an input of the network: all that is computed is left to the caller"
+            raise self.graph.refuse(reason, f"output {row.name}")
         scale, zero = found.scale, found.zero_point
-        if row.element == INT8 and row.quantisation is not None:
+        if row.element in NUMBERS and row.quantisation is not None:
             scale, zero = row.quantisation.scales[0], row.quantisation.zero_points[0]
         elif row.index in self.ends:
             self.originals[value.tensor] = Original(row.stated)
@@ -233,8 +246,16 @@ class Edges:
         if node is None:
             raise self.graph.refuse("is an input of the network", f"output {row.name}")
         read = self.row(node.inputs[0], label)
+        if read.element == UINT8 and read.quantisation is not None:
+            raise self.graph.refuse(
+                f"reads {read.name} of UINT8: networks that compute in uint8, as TensorFlow 1 quantised them"
+                " with zero points of weights, are not read",
+                label,
+            )
+        scale = " without a scale" if read.element == INT16 else ""
         raise self.graph.refuse(
-            f"reads {read.name} of {read.stated}: only int8 networks are read, with floats at their edge",
+            f"reads {read.name} of {read.stated}{scale}: only networks of int8 or int16 are read, with floats"
+            " at their edge",
             label,
         )
 

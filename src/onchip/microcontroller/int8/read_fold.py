@@ -18,7 +18,7 @@ from onchip.microcontroller.int8.move import strides_of
 from onchip.microcontroller.int8.read_site import Site
 from onchip.readers.tflite_graph import Node, TfliteGraph
 
-__all__ = ["folded"]
+__all__ = ["FOLDS", "folded"]
 
 Whole = np.ndarray[Any, Any]
 INT32, INT64 = 6, 7  # ONNX's element types
@@ -52,7 +52,7 @@ def _value(graph: TfliteGraph, node: Node, known: Mapping[int, Whole]) -> Whole 
     """Return what an operator makes; None where it is not known or no number."""
     count = len(graph.tensors)
     if (
-        node.type not in _FOLDS
+        node.type not in FOLDS
         or len(node.outputs) != 1
         or any(not 0 <= t < count for t in (*node.inputs, *node.outputs))
     ):
@@ -72,7 +72,7 @@ def _value(graph: TfliteGraph, node: Node, known: Mapping[int, Whole]) -> Whole 
             return None
         given.append(values)
     try:
-        found = _FOLDS[node.type](Site(graph, node, {}, 0), given)
+        found = FOLDS[node.type](Site(graph, node, {}, 0), given)
     except (ModelError, ValueError, IndexError, TypeError):
         return None
     return found if found.size <= MOST else None
@@ -99,7 +99,7 @@ def _range(site: Site, given: list[Whole]) -> Whole:
     return np.arange(*(int(n.item()) for n in given))
 
 
-_FOLDS: Mapping[str, Callable[[Site, list[Whole]], Whole]] = {
+FOLDS: Mapping[str, Callable[[Site, list[Whole]], Whole]] = {
     "ADD": lambda site, given: given[0] + given[1],
     "CAST": lambda site, given: given[0],
     "CONCATENATION": lambda site, given: np.concatenate(given, site.option("Axis", 0)),

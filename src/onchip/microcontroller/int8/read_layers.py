@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from onchip.microcontroller.int8.log_softmax import log_softmax
 from onchip.microcontroller.int8.matmul import matmul
 from onchip.microcontroller.int8.model import Layer
 from onchip.microcontroller.int8.read_elements import (
@@ -51,6 +52,7 @@ LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "FULLY_CONNECTED": fully_connected,
     "HARD_SWISH": hard_swish,
     "LOGISTIC": logistic,
+    "LOG_SOFTMAX": log_softmax,
     "MAXIMUM": maximum,
     "MAX_POOL_2D": max_pool,
     "MEAN": mean,

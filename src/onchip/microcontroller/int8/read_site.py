@@ -22,7 +22,7 @@ __all__ = ["MAX_TENSOR_BYTES", "Site", "Value", "four"]
 MAX_TENSOR_BYTES = 1 << 30
 """The limit of an activation's size: no microcontroller addresses more, and numpy would allocate it."""
 
-INT8, INT32 = 3, 6  # ONNX's element types
+INT8, INT16, INT32, INT64 = 3, 5, 6, 7  # ONNX's element types
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +156,26 @@ class Site:
         return self.scale_of(self.out)
 
     def scale_of(self, row: TensorRow) -> Scale:
-        """Return the only scale of a tensor of int8."""
+        """Return the only scale of a tensor of int8, or of int16 around 0."""
+        found = self.row_scale(row)
+        if row.element == INT16 and found.zero_point:
+            raise self.refuse(f"has {row.name} of INT16 with zero point {found.zero_point}: only 0 is read")
+        return found
+
+    def row_scale(self, row: TensorRow) -> Scale:
+        """Return the only scale of a tensor of int8 or int16."""
         found = row.quantisation
-        if row.element != INT8:
-            raise self.refuse(f"has {row.name} of {row.stated}: only INT8 is read")
+        if row.element not in (INT8, INT16):
+            raise self.refuse(f"has {row.name} of {row.stated}: only INT8 and INT16 are read")
         if found is None:
             raise self.refuse(f"has {row.name} without a scale: the network is not quantised")
         if len(found.scales) != 1 or len(found.zero_points) != 1:
             raise self.refuse(f"has {row.name} with {len(found.scales)} scales, where one for all is needed")
         scale, zero = found.scales[0], found.zero_points[0]
         self._sound(scale, row.name)
-        if not -128 <= zero <= 127:
-            raise self.refuse(f"has {row.name} with zero point {zero}, which is no byte")
+        least = -(1 << (15 if row.element == INT16 else 7))
+        if not least <= zero < -least:
+            raise self.refuse(f"has {row.name} with zero point {zero}, which is no {row.stated}")
         return Scale(scale, zero)
 
     def _sound(self, scale: float, name: str) -> None:
@@ -213,8 +221,9 @@ class Site:
         """Return (low, high) of the fused activation on the output's scale."""
         number = self.option("FusedActivationFunction", 0)
         if not 0 <= number < len(ACTIVATIONS):
-            raise self.refuse(f"has fused activation {number}, which int8 kernels do not have")
+            raise self.refuse(f"has fused activation {number}, which no kernel has")
+        ends = (-(1 << 15), (1 << 15) - 1) if self.out.element == INT16 else (-128, 127)
         try:
-            return activation_bounds(ACTIVATIONS[number], self.out_scale())
+            return activation_bounds(ACTIVATIONS[number], self.out_scale(), *ends)
         except (ValueError, OverflowError) as problem:
             raise self.refuse(str(problem)) from None

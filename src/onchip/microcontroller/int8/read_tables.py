@@ -15,6 +15,8 @@ import numpy as np
 from onchip.microcontroller.int8.arithmetic import (
     Whole,
     clamped,
+    divided_by_power,
+    high_product,
     quantised_multiplier,
     scaled,
 )
@@ -107,6 +109,45 @@ def _abs(site: Site, inner: Scale, out: Scale) -> Int8:
     return clamped((x if inner.scale == out.scale else scaled(x, *factor)) + out.zero_point)
 
 
+def _inverse_root(value: int) -> tuple[int, int]:
+    """Return 1 / sqrt(value) of a whole number above 0 as (multiplier, shift), by Newton's method."""
+    if value == 1:
+        return (1 << 31) - 1, 0
+    pairs = (31 - value.bit_length()) // 2 - 1
+    right = 11 - pairs
+    scaled_up = (value << 2 * pairs) >> 1  # Q3.28, from 1/4 to 1
+    half = divided_by_power(scaled_up, 1)
+    x: Any = 1 << 28
+    for _ in range(5):
+        cube = _rescaled(high_product(high_product(x, x), x), 6)
+        x = _rescaled(high_product((1 << 28) + (1 << 27), x) - high_product(half, cube), 3)
+    found = int(high_product(x, 1518500250))
+    return (found << -right, 0) if right < 0 else (found, -right)
+
+
+def _rescaled(value: Any, bits: int) -> Any:
+    """Return a product of Q3.28 numbers, with 3 more bits in front of the point for each, as Q3.28."""
+    return np.clip(np.asarray(value) << bits, -(1 << 31), (1 << 31) - 1)
+
+
+def _rsqrt(site: Site, inner: Scale, out: Scale) -> Int8:
+    """Scale the inverse root of whole numbers; 0 has the greatest byte, what is below it the least."""
+    real = 1.0 / float(np.sqrt(np.float32(inner.scale)) * np.float32(out.scale))
+    multiplier, shift = site.factor(quantised_multiplier(real))
+    made = []
+    for value in range(-128 - inner.zero_point, 128 - inner.zero_point):
+        if value <= 0:
+            made.append(127 if value == 0 else -128)
+            continue
+        root, right = _inverse_root(value)
+        data = scaled(1, root, right + _ROOT_BITS)
+        made.append(int(np.clip(scaled(data, multiplier, shift - _ROOT_BITS) + out.zero_point, -128, 127)))
+    return np.array(made, np.int8)
+
+
+_ROOT_BITS = 20
+"""The bits behind the point of an inverse root before it is scaled."""
+
 TABLES: Mapping[str, Callable[[Site, Scale, Scale], Int8]] = {
     "ABS": _abs,
     "ELU": _looked_up(_elu),
@@ -116,6 +157,7 @@ TABLES: Mapping[str, Callable[[Site, Scale, Scale], Int8]] = {
     "RELU": _relu("RELU"),
     "RELU6": _relu("RELU6"),
     "RELU_N1_TO_1": _relu("RELU_N1_TO_1"),
+    "RSQRT": _rsqrt,
     "TANH": _tanh,
 }
 """The maker of each operator's table, from its site and the scales of its input and output."""

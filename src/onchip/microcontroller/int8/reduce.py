@@ -12,7 +12,8 @@ from onchip.microcontroller.int8.arithmetic import clamped, quantised_multiplier
 from onchip.microcontroller.int8.factors import mean_factor
 from onchip.microcontroller.int8.model import Int8, Int32, Own, frozen_array
 from onchip.microcontroller.int8.move import flat_or_map, in_three, places_of
-from onchip.microcontroller.int8.read_site import Site
+from onchip.microcontroller.int8.read_site import INT16, Site
+from onchip.microcontroller.int8.sixteen.values import clamped_bytes, in_bytes, numbers
 
 __all__ = ["Reduce", "reduce", "reduced_by"]
 
@@ -22,9 +23,10 @@ _DOES: dict[str, Does] = {"MEAN": "sum", "SUM": "sum", "REDUCE_MAX": "greatest",
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reduce(Own):
-    """Of the bytes at `inner` places from `rows[row]` + `columns[column]` + `channels[channel]` on.
+    """Of the numbers at `inner` places from `rows[row]` + `columns[column]` + `channels[channel]` on.
 
-    A sum of byte + input_offset is scaled and moved; the greatest or smallest byte is left as it is.
+    A number has `width` bytes; places count numbers. A sum of number + input_offset is scaled and moved; the
+    greatest or smallest number is left as it is.
     """
 
     does: Does
@@ -36,14 +38,17 @@ class Reduce(Own):
     multiplier: int
     shift: int
     output_offset: int
+    width: int = 1
 
     def compute(self, seen: Sequence[Int8]) -> Int8:
         places = self.rows[:, None, None] + self.columns[:, None] + self.channels
-        found = seen[0].reshape(-1)[places[..., None] + self.inner]
+        read = seen[0] if self.width == 1 else numbers(seen[0])
+        found = read.reshape(-1)[places[..., None] + self.inner]
+        clamp = clamped if self.width == 1 else clamped_bytes
         if self.does != "sum":
-            return clamped(np.max(found, axis=-1) if self.does == "greatest" else np.min(found, axis=-1))
+            return clamp(np.max(found, axis=-1) if self.does == "greatest" else np.min(found, axis=-1))
         total = wrapped(np.sum(found, axis=-1, dtype=np.int64) + self.input_offset * self.inner.size)
-        return clamped(scaled(total, self.multiplier, self.shift) + self.output_offset)
+        return clamp(scaled(total, self.multiplier, self.shift) + self.output_offset)
 
 
 def reduced_by(site: Site) -> tuple[int, ...]:
@@ -76,12 +81,14 @@ def reduce(site: Site) -> Reduce:
         else quantised_multiplier(inner.scale / out.scale)
     )
     multiplier, shift = site.factor(factor)
+    width, seen = (2 if site.out.element == INT16 else 1), flat_or_map(value)
     return Reduce(
         name=site.node.label,
         inputs=(value.tensor,),
         output=site.output,
-        input_shapes=(flat_or_map(value),),
-        output_shape=shape,
+        input_shapes=(seen if width == 1 else in_bytes(seen),),
+        output_shape=shape if width == 1 else in_bytes(shape),
+        width=width,
         does=does,
         **parts,
         inner=frozen_array(flat[0] - flat[0, 0], np.int32),

@@ -21,7 +21,7 @@ from onchip.microcontroller.int8.arithmetic import (
 )
 from onchip.microcontroller.int8.model import Int8
 
-__all__ = ["exponentials", "fixed_logistic", "fixed_tanh", "softmax"]
+__all__ = ["exponentials", "fixed_logistic", "fixed_tanh", "inverse_of_half", "shares", "softmax"]
 
 ONE = (1 << 31) - 1
 EXP_OF_EIGHTH = 1895147668  # exp(-1/8), Q0.31
@@ -39,13 +39,18 @@ def exponentials(differences: Any, multiplier: int, shift: int) -> Whole:
 
 def softmax(x: Int8, multiplier: int, shift: int, diff_min: int) -> Int8:
     """Return the softmax along the last axis; the result's scale is 1/256, its zero point -128."""
+    counts, found = shares(x, multiplier, shift, diff_min, 8)
+    return np.where(counts, clamped(found - 128), np.int8(-128))
+
+
+def shares(x: Int8, multiplier: int, shift: int, diff_min: int, bits: int) -> tuple[Any, Whole]:
+    """Return which places count, and the shares of each with so many bits behind the point."""
     differences = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
     counts = differences >= diff_min
     exps = np.where(counts, exponentials(np.where(counts, differences, 0), multiplier, shift), 0)
     total = wrapped(np.sum(divided_by_power(exps, SUM_BITS), axis=-1, keepdims=True))
     reciprocal, above = _reciprocal(total)
-    shares = divided_by_power(high_product(reciprocal, exps), above + 31 - 8)
-    return np.where(counts, clamped(shares - 128), np.int8(-128))
+    return counts, divided_by_power(high_product(reciprocal, exps), above + 31 - bits)
 
 
 def _shifted_left(x: Whole, bits: int) -> Whole:
@@ -78,10 +83,10 @@ def _reciprocal(total: Whole) -> tuple[Whole, Whole]:
     """Return 1 / total as (a number in (1/2, 1] in Q0.31, the bits by which Q12.19 `total` exceeds one)."""
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     x = wrapped((total << headroom) - (1 << 31))
-    return _shifted_left(_inverse_of_half(x), 1), SUM_BITS - headroom
+    return _shifted_left(inverse_of_half(x), 1), SUM_BITS - headroom
 
 
-def _inverse_of_half(x: Whole) -> Whole:
+def inverse_of_half(x: Whole) -> Whole:
     """Return 2 / (1 + x) for x in [0, 1) in Q0.31, in Q2.29."""
     half = (x + ONE + 1) >> 1
     guess = wrapped(FORTY_EIGHT_17THS + high_product(half, MINUS_THIRTY_TWO_17THS))
@@ -93,12 +98,12 @@ def _inverse_of_half(x: Whole) -> Whole:
 
 def fixed_logistic(a: Whole) -> Whole:
     """Return 1 / (1 + exp(-a)) in Q0.31, for a in Q4.27."""
-    share = _shifted_left(_inverse_of_half(_exp(-np.abs(a), 4)), 1)
+    share = _shifted_left(inverse_of_half(_exp(-np.abs(a), 4)), 1)
     return np.where(a == 0, 1 << 30, np.where(a > 0, share, ONE - share))
 
 
 def fixed_tanh(a: Whole) -> Whole:
     """Return tanh(a) in Q0.31, for a in Q4.27."""
     doubled = -np.abs(a)  # of twice the value, with one more bit in front of the point
-    found = _shifted_left(_inverse_of_half(_exp(doubled, 5)) - (1 << 29), 2)
+    found = _shifted_left(inverse_of_half(_exp(doubled, 5)) - (1 << 29), 2)
     return np.where(a == 0, 0, np.where(a < 0, -found, found))

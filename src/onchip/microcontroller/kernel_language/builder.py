@@ -93,7 +93,7 @@ class Kernel:
         return self._declare(name, first, register=True)
 
     def RAMLoad(self, pointer: Expr, offset: Value = 0, kind: Kind = Kind.WORD, name: str = "x") -> Var:
-        """Load from pointer + offset bytes: one byte, four of them, or an integer."""
+        """Load from pointer + offset bytes: one byte, two as a number, four of them, or an integer."""
         return self._declare(name, Load(kind, pointer, as_expr(offset)))
 
     def FlashLoad(self, pointer: Var, *names: str, type: Type = Type.INT) -> tuple[Var, ...]:
@@ -134,7 +134,7 @@ class Kernel:
     def RAMStore(
         self, pointer: Expr, offset: Value, value: Value, kind: Kind = Kind.BYTE, count: int = 4
     ) -> None:
-        """Store `value` as the byte (or integer) at pointer + offset bytes; of lanes the first `count`."""
+        """Store `value` as the byte (or number of more bytes) at pointer + offset bytes; of lanes the first `count`."""
         self._say(Store(kind, pointer, as_expr(offset), as_expr(value), count))
 
     def RAMFree(self, pointer: Expr, count: Value) -> None:

@@ -116,8 +116,9 @@ def _statement(statement: Statement) -> list[str]:
                 return [f"store_some({_expr(at)}, {_expr(value)}, {count});"]
             name = {Kind.LANES: "store_lanes", Kind.HALVES: "store_halves"}.get(kind, "store16")
             return [f"{name}({_expr(at)}, {_expr(value)});"]
-        case Store(_, pointer, offset, value):
-            return [f"store4({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
+        case Store(kind, pointer, offset, value):
+            size = 2 if kind is Kind.HALF else 4
+            return [f"store{size}({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
         case Free(pointer, count):
             return [f"/* RAMFree: {_expr(count)} bytes at {_expr(pointer)} */"]
         case Loop(counter, start, stop, step, body, unroll):
@@ -192,7 +193,8 @@ def _bound(expr: Expr) -> tuple[str, int]:
             return _element(pointer, offset), _ATOM
         case Load(kind, pointer, offset):
             at = pointer if offset == Const(0) else Binary("+", pointer, offset, pointer.type)
-            return f"{'load16' if kind is Kind.VECTOR else 'load4'}({_expr(at)})", _ATOM
+            name = {Kind.VECTOR: "load16", Kind.LANES: "load_lanes", Kind.HALF: "load2"}.get(kind, "load4")
+            return f"{name}({_expr(at)})", _ATOM
         case Line(array, index) | Word(array, index):
             return f"{array.name}[{_expr(index)}]", _ATOM
         case FlashVector(words, index, form):

@@ -303,9 +303,11 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
 
                 return byte
 
+            size, above = kind.size, 8 * (4 - kind.size)
+
             def word(frame: _Frame) -> int:
                 at, plus = where(frame), by(frame)
-                return signed(sum(ram.load(at, plus + i) << (8 * i) for i in range(4)))
+                return signed(sum(ram.load(at, plus + i) << (8 * i + above) for i in range(size))) >> above
 
             return word
         case Line(lines, index):

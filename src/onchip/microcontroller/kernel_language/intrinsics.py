@@ -19,6 +19,12 @@ def signed(value: int) -> int:
     return value - (1 << 32) if value & 0x80000000 else value
 
 
+def _signed_wide(value: int) -> int:
+    """Return the lowest 64 bits as a signed integer."""
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
+
+
 def _half(value: int, upper: bool) -> int:
     value = (value >> 16 if upper else value) & 0xFFFF
     return value - (1 << 16) if value & 0x8000 else value
@@ -102,7 +108,7 @@ class Intrinsic:
 
 
 _I, _W, _P = Type.INT, Type.WORD, Type.PAIR
-_L, _H = Type.LANES, Type.HALVES
+_V, _L, _H, _D = Type.VECTOR, Type.LANES, Type.HALVES, Type.WIDE
 
 INTRINSICS: dict[str, Intrinsic] = {
     "widen_even": Intrinsic((_W,), _P, lambda w: _widened(w, 0), "bytes 0 and 2 (SXTB16)"),
@@ -197,6 +203,21 @@ INTRINSICS: dict[str, Intrinsic] = {
         _I,
         lambda x, m, right: _divided(_high(signed(x << 1), m), right),
         "x * multiplier * 2**(-31 - right), rounded twice, for |x| below 2**30",
+    ),
+    "wide_of": Intrinsic(
+        (_I, _I),
+        _D,
+        lambda low, high: (high << 32) | (low & 0xFFFFFFFF),
+        "64 bits of two words, the lower first",
+    ),
+    "mla_wide": Intrinsic(
+        (_I, _I, _D), _D, lambda a, b, s: _signed_wide(a * b + s), "a product, and a sum of 64 bits (SMLAL)"
+    ),
+    "scaled_wide": Intrinsic(
+        (_D, _I, _I),
+        _I,
+        lambda x, m, right: signed((x * m + (1 << (right - 1))) >> right),
+        "a sum below 2**47 times a multiplier of 15 bits * 2**-right, rounded once",
     ),
     "leading_zeros": Intrinsic(
         (_I,), _I, lambda v: 32 - (v & 0xFFFFFFFF).bit_length(), "how many bits above the first 1 (CLZ)"

@@ -56,6 +56,8 @@ class Type(Enum):
     """Four integers."""
     HALVES = "s16x8"
     """Eight int16."""
+    WIDE = "int64_t"
+    """An integer of 64 bits: only intrinsics make and take it."""
     INPUT = "const int8_t *"
     """Bytes of RAM that are read."""
     OUTPUT = "int8_t *"
@@ -71,6 +73,8 @@ class Kind(Enum):
 
     BYTE = "byte"
     """One byte, its sign extended: INT."""
+    HALF = "half"
+    """Two bytes at any address, the sign extended: INT."""
     WORD = "word"
     """Four bytes at any address: WORD."""
     INT = "int"
@@ -91,7 +95,7 @@ class Kind(Enum):
 
     @property
     def size(self) -> int:
-        return {Kind.BYTE: 1, Kind.VECTOR: 16, Kind.HALVES: 8}.get(self, 4)
+        return {Kind.BYTE: 1, Kind.HALF: 2, Kind.VECTOR: 16, Kind.HALVES: 8}.get(self, 4)
 
 
 class _Operators:
@@ -265,7 +269,8 @@ class FlashLoad:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Bytes of RAM take a value: its lowest byte, or all four; of lanes only the first `count` may be."""
+    """Bytes of RAM take a value: its lowest byte, its lowest two, or all four; of lanes only the first `count`
+    may be."""
 
     kind: Kind
     pointer: Expr

@@ -13,7 +13,8 @@ import numpy as np
 from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.arithmetic import wrapped
 from onchip.microcontroller.int8.factors import Factor
-from onchip.microcontroller.int8.lstm import Lstm, sigmoid_table
+from onchip.microcontroller.int8.lstm import Lstm
+from onchip.microcontroller.int8.sigmoid import sigmoid_table
 from onchip.microcontroller.kernel_language import Function, Kernel
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var

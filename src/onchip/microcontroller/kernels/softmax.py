@@ -22,7 +22,7 @@ from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr
 
-__all__ = ["SoftmaxShape", "softmax_kernel", "softmax_words"]
+__all__ = ["SoftmaxShape", "inverse_of_half", "reciprocal", "softmax_kernel", "softmax_words"]
 
 HEAD = 1
 
@@ -64,7 +64,7 @@ def softmax_kernel(name: str, shape: SoftmaxShape) -> Function:
                     total, total + call("divide_by_power", k.constant(weights, below + HEAD, "e"), SUM_BITS)
                 )
         headroom = k.let("headroom", call("leading_zeros", total))
-        inverse = k.let("inverse", _reciprocal(k, total, headroom))
+        inverse = k.let("inverse", reciprocal(k, total, headroom))
         right = k.let("right", SUM_BITS + 31 - 8 - headroom)
         for c in k.span(0, shape.channels, reverse=shape.reverse, name="c"):
             below = k.let("below", greatest - k.RAMLoad(row, c, Kind.BYTE, name="byte"))
@@ -76,10 +76,14 @@ def softmax_kernel(name: str, shape: SoftmaxShape) -> Function:
     return k.finish()
 
 
-def _reciprocal(k: Kernel, total: Expr, headroom: Expr) -> Expr:
+def reciprocal(k: Kernel, total: Expr, headroom: Expr) -> Expr:
     """Return 1 / total, from 1/2 to 1, in 31 bits."""
     # total << headroom has its highest bit set: (1 + x) / 2 of it is half of the 32 bits.
-    half = k.let("half", (((total << headroom) & 0x7FFFFFFF) >> 1) + (1 << 30))
+    return inverse_of_half(k, k.let("half", (((total << headroom) & 0x7FFFFFFF) >> 1) + (1 << 30)))
+
+
+def inverse_of_half(k: Kernel, half: Expr) -> Expr:
+    """Return 1 / (1 + x) in 31 bits, of (1 + x) / 2 from 1/2 to 1."""
     guess = k.RegAlloc("guess", call("doubled_high", half, MINUS_THIRTY_TWO_17THS) + FORTY_EIGHT_17THS)
     for _ in k.loop(0, 3, name="turn"):
         error = k.let("error", (1 << 29) - call("doubled_high", half, guess))

@@ -54,6 +54,10 @@ class WideBuilder(Builder):
     def tanh(self, x: Map) -> Map:
         return self.table("TANH", x, np.tanh, Scale(1 / 128, 0))
 
+    def log_softmax(self, x: Map) -> Map:
+        operator = FileOperator("LOG_SOFTMAX", (), (), "LogSoftmaxOptions")
+        return self._made(operator, [x], x.shape, Scale(1 / 16, 127))
+
     def sub(self, x: Map, y: Map) -> Map:
         reals = [a - b for a, b in zip(x.reals(), y.reals(), strict=True)]
         return self._pair("SUB", "SubOptions", x, y, reals, "NONE")

@@ -145,12 +145,12 @@ def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
         what, tensor = end.upper(), model.tensors[t]
         _, height, width, channels = tensor.shape
         rows += [
-            f"/* {c_comment(short[tensor.name])}: rows, columns, channels;"
-            f" real = scale * (byte - zero point).{_was(model, t)} */",
+            f"/* {c_comment(short[tensor.name])}: rows, columns, channels; real = scale * "
+            f"({_NUMBER[tensor.width]} - zero point).{_WIDE[tensor.width]}{_was(model, t)} */",
             f"#define {big}_{what}_BYTES {tensor.bytes}",
             f"#define {big}_{what}_ROWS {height}",
             f"#define {big}_{what}_COLUMNS {width}",
-            f"#define {big}_{what}_CHANNELS {channels}",
+            f"#define {big}_{what}_CHANNELS {channels // tensor.width}",
             f"#define {big}_{what}_SCALE {tensor.scale!r}f",
             f"#define {big}_{what}_ZERO_POINT {_in_brackets(tensor.zero_point)}",
             "",
@@ -190,10 +190,15 @@ def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
         "#endif",
         "",
     ]
-    for ends, what, text in ((inputs, "quantised", _QUANTISED), (outputs, "real", _REAL)):
-        for end, _ in ends:
-            function = f"{name}_{what}" if len(ends) == 1 else f"{name}_{end}_{what}"
-            rows += [text.format(function=function, end=end, big=big, what=end.upper())]
+    for i, ((end, _), (t, _)) in enumerate(named):
+        what, text, count = ("quantised", _QUANTISED, len(inputs))
+        if i >= len(inputs):
+            what, text, count = ("real", _REAL, len(outputs))
+        function = f"{name}_{what}" if count == 1 else f"{name}_{end}_{what}"
+        width = model.tensors[t].width
+        high = (1 << (8 * width - 1)) - 1
+        ends = {"low": -high - 1, "high": high, "type": f"int{8 * width}_t", "number": _NUMBER[width]}
+        rows += [text.format(function=function, end=end, big=big, what=end.upper(), **ends)]
     rows += [*_END_EXTERN_C, "", "#endif"]
     return head + "\n".join(rows) + "\n"
 
@@ -207,7 +212,8 @@ def _was(model: Int8Model, tensor: int) -> str:
         through = c_comment(", ".join(original.through))
         return f" In the file {original.element}, by {through}, left to the caller."
     flip = ", the same byte with its highest bit turned over" if original.element == "UINT8" else ""
-    return f" In the file {original.element}{flip}."
+    first = ", channels first" if original.channels_first else ""
+    return f" In the file {original.element}{flip}{first}."
 
 
 def _in_brackets(number: int) -> str:
@@ -237,25 +243,28 @@ static const int8_t *lines[{lines}];
 
 """
 
+_NUMBER = {1: "byte", 2: "number"}
+_WIDE = {1: "", 2: " A number is two bytes, the lower first, at any address."}
+
 _EXTERN_C = ("#ifdef __cplusplus", 'extern "C" {', "#endif")
 _END_EXTERN_C = ("#ifdef __cplusplus", "}", "#endif")
 
 _QUANTISED = """\
-/* A real number as a byte of the {end}, to the nearest. */
-static inline int8_t {function}(float real)
+/* A real number as a {number} of the {end}, to the nearest. */
+static inline {type} {function}(float real)
 {{
     const float at = real / {big}_{what}_SCALE + (float){big}_{what}_ZERO_POINT;
-    if (!(at > -128.0f))
-        return -128;
-    return at >= 127.0f ? 127 : (int8_t)(at + (at < 0.0f ? -0.5f : 0.5f));
+    if (!(at > {low}.0f))
+        return {low};
+    return at >= {high}.0f ? {high} : ({type})(at + (at < 0.0f ? -0.5f : 0.5f));
 }}
 """
 
 _REAL = """\
-/* The real number of a byte of the {end}. */
-static inline float {function}(int8_t byte)
+/* The real number of a {number} of the {end}. */
+static inline float {function}({type} {number})
 {{
-    return {big}_{what}_SCALE * (float)(byte - {big}_{what}_ZERO_POINT);
+    return {big}_{what}_SCALE * (float)({number} - {big}_{what}_ZERO_POINT);
 }}
 """
 
