@@ -28,12 +28,11 @@ class Unit:
     """An operator, or a group used like one. Tensors are ids of roots, never of views.
 
     `workspace` is the size of its scratch, before alignment; `taken_bytes` those of them that inner
-    tensors and resident weights take, the rest being room for streamed pieces; `weights` the bytes of weights
-    that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross; `parts` are
-    the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in bands; `nest` are the
-    places in the scratch of one in a nest, whose `parts` are those that live at its worst moment. `rows` is the
-    run of
-    one by rows.
+    tensors and resident weights take, the rest being room for streamed pieces; `weights` the bytes of
+    weights that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross;
+    `parts` are the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in
+    bands; `nest` are the places in the scratch of one in a nest, whose `parts` are those that live at its
+    worst moment. `rows` is the run of one by rows.
     """
 
     name: str

@@ -9,7 +9,7 @@ from typing import get_args
 from onchip.check import certify
 from onchip.microcontroller.int8.model import Layer
 from onchip.microcontroller.row_network import row_network, row_workspaces
-from onchip.microcontroller.rows.addresses import place
+from onchip.microcontroller.rows.addresses import Placed, place
 from onchip.microcontroller.rows.makers import Maker, Phase, RowModel
 from onchip.microcontroller.rows.planning import RowPlan, plan
 from onchip.microcontroller.rows.workspaces import workspaces
@@ -18,7 +18,7 @@ from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.plans import Group, Plan, PlanChip, RowMap, Rows, Run, Scratch
 from onchip.plans.rows import RowsDoes
 
-__all__ = ["GROUP", "SPACE", "plan_of_rows", "planned_rows"]
+__all__ = ["ALIGNMENT", "GROUP", "SPACE", "plan_of_rows", "planned_rows", "row_spaces"]
 
 GROUP = "rows"
 """The name of the one group."""
@@ -90,8 +90,8 @@ def planned_rows(
 ) -> tuple[RowPlan, list[int]]:
     """Return the best plan that is found, and the bytes of the workspace that each operator's kernel takes.
 
-    Kernels that make several pixels at a time take a larger workspace. All take the smallest where that saves
-    a part of the bytes that is worth their instructions.
+    Kernels that make several pixels at a time take a larger workspace. Those for which there is no room take
+    a smaller one, where that saves a part of the bytes that is worth their instructions.
     """
     choices = [_choices(maker, shared) for maker in rows.makers]
     fast, small = ([choice[n] for choice in choices] for n in (0, -1))
@@ -106,8 +106,25 @@ def planned_rows(
             limits=limits,
         )
         if placed.bytes * WORTH < found.placed.bytes * (WORTH - 1):
-            return replace(found, placed=placed), small
+            return replace(found, placed=placed), _fitting(placed, choices)
     return found, fast
+
+
+def row_spaces(rows: RowModel, shared: Collection[str], *, least: bool) -> list[int]:
+    """Return the bytes of workspace of each operator's kernel: of the fastest, or the `least`."""
+    return [_choices(maker, shared)[-1 if least else 0] for maker in rows.makers]
+
+
+def _fitting(placed: Placed, choices: Sequence[Sequence[int]]) -> list[int]:
+    """Return the largest workspace of each operator that has room between the rows."""
+    found = [choice[-1] for choice in choices]
+    for i, choice in enumerate(choices):
+        for size in choice[:-1]:
+            places = workspaces(placed, [size if n == i else 0 for n in range(len(choices))])[i]
+            if all(at + size <= placed.bytes for at in places):
+                found[i] = size
+                break
+    return found
 
 
 def _choices(maker: Maker, shared: Collection[str]) -> Sequence[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -68,7 +69,7 @@ class _Driver:
             self.out = Text()
             self.function(k, one)
             layers = ", ".join(layer.name for _, layer, _ in one.layers) or one.plan.does
-            functions.append(f"/* {c_comment(layers)} */\n{self.out}")
+            functions.append(f"/* {c_comment(layers)} */\n{_with_use(str(self.out))}")
         self.out = Text()
         self.run()
         taps = [o.rows.taps for one in self.unit.maps for _, _, read in one.layers for o in read]
@@ -168,10 +169,12 @@ class _Driver:
                 "{" + ", ".join(str(int(row)) for row in pair) + "}" for pair in zip(*places, strict=True)
             )
             kind, size = c_type(operand.shape[1])
-            self.out.say(f"static const {kind} places[][{len(places)}] = {{{listed}}};")
-            self.tables.bytes += size * len(places) * sizes[1]
-            for i in range(len(places)):
-                self.out.say(f"lines[{i}] = {place(f'places[{y}][{i}]')};")
+            set_ = [f"lines[{i}] = {place(f'places[{y}][{i}]')};" for i in range(len(places))]
+            if any("places" in line for line in set_):  # rows of one address need none
+                self.out.say(f"static const {kind} places[][{len(places)}] = {{{listed}}};")
+                self.tables.bytes += size * len(places) * sizes[1]
+            for line in set_:
+                self.out.say(line)
             return
         if isinstance(layer, Concat) and layer.axis == 1:
             found, before = "", sum(operand.shape[1] for _, operand in reads)
@@ -294,6 +297,13 @@ class _Driver:
         """Return whether the function of map k takes the number of its row."""
         one = self.unit.maps[k]
         return one.steps.steps > 1 or one.plan.does == "fetch"
+
+
+def _with_use(function: str) -> str:
+    """Return a function that uses its row's number: rows of one address and one window do not."""
+    if "(int32_t y)" in function and len(re.findall(r"\by\b", function)) == 1:
+        return function.replace("{\n", "{\n    (void)y;\n", 1)
+    return function
 
 
 def _pixels(layer: Layer, workspace: int, shared: bool) -> int:

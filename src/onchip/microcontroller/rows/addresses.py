@@ -44,15 +44,17 @@ def place(
     outputs: Sequence[Sequence[int]] | None = None,
     alignment: int = 1,
     spaces: Sequence[int] | None = None,
+    tighten: bool = True,
     limits: Limits = NO_LIMITS,
 ) -> Placed:
     """Return addresses for the rows of a schedule.
 
-    `share`: a row may lie over rows that its step reads last, at their distance or more below. `pieces`: each
-    output lies in one piece from the lowest addresses on, and each held input in one piece up to the highest;
-    `outputs` are the operators of each output, in the order of its bytes (None: each one that is kept).
-    Beside the rows there is room for the workspace of every step, of so many bytes by operator in `spaces`.
-    Addresses are multiples of `alignment`, those of a piece's later rows as far as its row size allows.
+    `share`: a row may lie over rows that its step reads last, at their distance or more below. `pieces`:
+    each output lies in one piece from the lowest addresses on, and each held input in one piece up to the
+    highest; `outputs` are the operators of each output, in the order of its bytes (None: each one that is
+    kept). Beside the rows there is room for the workspace of every step, of so many bytes by operator in
+    `spaces`. Without `tighten` the packing search is left out. Addresses are multiples of `alignment`,
+    those of a piece's later rows as far as its row size allows.
     """
     found = lives(graph, schedule)
     at = {(life.operator, life.row): n for n, life in enumerate(found)}
@@ -81,7 +83,7 @@ def place(
         limits=limits.core(lambda _: limits.stopped()),
     )
     placed = Placed(tuple(schedule), (*found, *rooms), tuple(packed.addresses), packed.extent)
-    if not share:
+    if tighten and not share:
         least = _least(graph, schedule, spaces, share=False)
         placed = _tightened(placed, least, bottom, top, alignment, limits)
     return replace(placed, lives=found, addresses=placed.addresses[: len(found)])

@@ -41,9 +41,9 @@ def plan(
 ) -> RowPlan:
     """Return the best plan that is found: rows beside one another, held inputs and outputs in one piece each.
 
-    `outputs` are the operators of each output, in the order of its bytes, `spaces` the bytes of
-    workspace of each operator's steps, for which `placed` has room; the bound counts none. With limits, the best
-    so far.
+    `outputs` are the operators of each output, in the order of its bytes, `spaces` the bytes of workspace
+    of each operator's steps, for which `placed` has room; the bound counts none. With limits, the best so
+    far.
     """
     orders: list[Order] = []
     best: Placed | None = None
