@@ -223,10 +223,24 @@ def test_a_front_refuses_what_it_cannot_do(
 def test_the_table_names_the_step_that_limits(
     no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert onchip(monkeypatch, "mcu", "made:kws") == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "Most RAM: CONV_2D.0" in printed
-    assert "RAM by step" in printed
+    for method, most in (("chains", "Most RAM: CONV_2D.0"), ("rows", ", row ")):
+        assert onchip(monkeypatch, "mcu", "made:kws", "--method", method) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert most in printed
+        assert "RAM by step" in printed
+
+
+def test_the_better_of_chains_and_rows_is_taken(
+    no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {}
+    for method in ("chains", "rows", "best"):
+        assert onchip(monkeypatch, "mcu", "made:ad01", "--method", method, "--json") == 0
+        found[method] = json.loads(capsys.readouterr().out)["arena_bytes"]
+    assert found["best"] == min(found.values())
+    line = refused(monkeypatch, capsys, 1, "mcu", "made:ad01", "--method", "rows", "--ram", "700")
+    assert "needs 768 bytes, the budget has 700" in line
+    assert "method" in refused(monkeypatch, capsys, 2, "mcu", "made:ad01", "--method", "columns")
 
 
 @pytest.mark.thorough
