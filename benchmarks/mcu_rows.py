@@ -2,10 +2,10 @@
 
     python benchmarks/mcu_rows.py [--into docs/segments-rows.md] [--inputs held once] MODEL.tflite ...
 
-Each file is planned by rows and in chains (or in whole tensors, where chains do not apply), with the image held
-and fetched row by row, written as C, linked and run on an emulated Cortex-M4 with all memory but the program's
-closed; every output byte is compared with the reference. TFLM's arena is what its interpreter reports on this
-machine. The exit code says whether every byte is right and no plan by default takes more than the chains.
+Each file is planned by rows and in chains (or in whole tensors, where chains do not apply), with the image
+held and fetched row by row, written as C, linked and run on an emulated Cortex-M4 with all memory but the
+program's closed; every output byte is compared with the reference. TFLM's arena is what its interpreter
+reports on this machine. The exit code says whether every byte is right.
 """
 
 from __future__ import annotations
