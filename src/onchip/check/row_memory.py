@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-import numpy as np
-
 from onchip.check.row_maps import Read, StepMap, maps_of
 from onchip.check.rules import broken
 from onchip.network import Network
@@ -78,6 +76,8 @@ class _Bytes:
     def __init__(
         self, network: Network, group: Group, rows: Rows, maps: Sequence[StepMap], need: int
     ) -> None:
+        import numpy as np  # not for commands that prove nothing
+
         self.network, self.group, self.rows, self.maps = network, group, rows, maps
         self.owner = np.full(need, -1, np.int64)
         self.made = [0] * len(maps)
