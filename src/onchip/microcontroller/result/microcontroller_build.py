@@ -72,7 +72,9 @@ class Maker:
         beside = made.ram_bytes - made.arena_bytes
         if any(memory == "RAM" for memory, *_ in made.short) and 0 < beside < self.board.ram_bytes:
             try:
-                return self.planned(self.board.ram_bytes - beside, shared)
+                again = self.planned(self.board.ram_bytes - beside, shared)
+                worse = not again.fits and again.ram_bytes > made.ram_bytes  # of the other method, as a rule
+                return made if worse else again
             except (Infeasible, NeedsTraffic) as no:
                 # Nothing fits: report the lack for the plan with the fewest bytes.
                 fewest = made.arena_bytes <= no.needs
