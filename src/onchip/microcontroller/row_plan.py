@@ -86,17 +86,17 @@ def plan_of_rows(
 
 
 def planned_rows(
-    rows: RowModel, shared: Collection[str] = (), limits: Limits = NO_LIMITS
+    rows: RowModel, shared: Collection[str] = (), limits: Limits = NO_LIMITS, *, shrink: bool = False
 ) -> tuple[RowPlan, list[int]]:
     """Return the best plan that is found, and the bytes of the workspace that each operator's kernel takes.
 
-    Kernels that make several pixels at a time take a larger workspace. Those for which there is no room take
-    a smaller one, where that saves a part of the bytes that is worth their instructions.
+    Kernels that make several pixels at a time take a larger workspace. With `shrink` those for which there is
+    no room take a smaller one, where that saves a part of the bytes that is worth their instructions.
     """
     choices = [_choices(maker, shared) for maker in rows.makers]
     fast, small = ([choice[n] for choice in choices] for n in (0, -1))
     found = plan(rows.graph, rows.outputs, alignment=ALIGNMENT, spaces=fast, limits=limits)
-    if fast != small and found.placed.bytes * (WORTH - 1) > found.order.bound * WORTH:
+    if shrink and fast != small and found.placed.bytes * (WORTH - 1) > found.order.bound * WORTH:
         placed = place(
             rows.graph,
             found.placed.schedule,

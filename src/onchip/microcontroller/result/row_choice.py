@@ -41,7 +41,7 @@ FIRST_MOVES = 40
 class RowPlans:
     """Plans by rows of one network that are known, by how its input comes and which kernels are shared."""
 
-    found: dict[tuple[bool, frozenset[str]], tuple[RowModel, RowPlan, list[int]]] = field(
+    found: dict[tuple[bool, bool, frozenset[str]], tuple[RowModel, RowPlan, list[int]]] = field(
         default_factory=dict
     )
 
@@ -53,14 +53,15 @@ class RowPlans:
         None where a first plan takes many more bytes than `most`. Raises `ModelError` where it has no rows.
         """
         held = options.input == "held"
-        key = held, frozenset(shared)
+        shrink = options.objective != "free"  # which costs no instructions
+        key = held, shrink, frozenset(shared)
         if key not in self.found:
             rows = row_model(model, kernels=True, held=held)
             rows = replace(rows, graph=rows.graph.held() if held else rows.graph.by_rows())
             if most is not None and _first(rows, shared) > most * NEAR:
                 return None
             limits = Limits.of(options) if options.time_limit is not None else NO_LIMITS.patient(SECONDS)
-            self.found[key] = (rows, *planned_rows(rows, shared, limits))
+            self.found[key] = (rows, *planned_rows(rows, shared, limits, shrink=shrink))
         return self.found[key]
 
 
