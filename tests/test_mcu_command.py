@@ -223,10 +223,24 @@ def test_a_front_refuses_what_it_cannot_do(
 def test_the_table_names_the_step_that_limits(
     no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert onchip(monkeypatch, "mcu", "made:kws") == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "Most RAM: CONV_2D.0" in printed
-    assert "RAM by step" in printed
+    for method, most in (("chains", "Most RAM: CONV_2D.0"), ("rows", ", row ")):
+        assert onchip(monkeypatch, "mcu", "made:kws", "--method", method) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert most in printed
+        assert "RAM by step" in printed
+
+
+def test_the_better_of_chains_and_rows_is_taken(
+    no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {}
+    for method in ("chains", "rows", "best"):
+        assert onchip(monkeypatch, "mcu", "made:ad01", "--method", method, "--json") == 0
+        found[method] = json.loads(capsys.readouterr().out)["arena_bytes"]
+    assert found["best"] == min(found.values())
+    line = refused(monkeypatch, capsys, 1, "mcu", "made:ad01", "--method", "rows", "--ram", "700")
+    assert "needs 768 bytes, the budget has 700" in line
+    assert "method" in refused(monkeypatch, capsys, 2, "mcu", "made:ad01", "--method", "columns")
 
 
 @pytest.mark.thorough
@@ -284,7 +298,7 @@ def test_a_folder_with_other_files_is_left_alone(
 def test_other_methods_stand_beside_the_plan(
     no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert onchip(monkeypatch, "mcu", "made:resnet8", "--compare", "--json") == 0
+    assert onchip(monkeypatch, "mcu", "made:resnet8", "--compare", "--method", "chains", "--json") == 0
     methods = {method["name"]: method for method in json.loads(capsys.readouterr().out)["compare"]}
     assert list(methods)[-1] == "this plan"
     needs = {name: method["ram_bytes"] for name, method in methods.items() if method["ram_bytes"]}

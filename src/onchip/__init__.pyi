@@ -439,6 +439,7 @@ def mcu(
     input: Literal["held", "once", "again"] = "held",
     objective: Literal["free", "once", "least"] = "free",
     time_limit: float | None = None,
+    method: Literal["best", "chains", "rows"] = "best",
 ) -> Microcontroller:
     """Plan an int8 network onto a microcontroller and write its C; run it on the emulated core if asked to.
 
@@ -460,6 +461,7 @@ def mcu(
     - `input` (default 'held'): The input image: `held` in RAM, fetched `once` row by row, or fetched `again` where it is needed again.
     - `objective` (default 'free'): `free`: the fewest bytes that cost no instructions, and where those are too many the fewest instructions that fit; `once`: the fewest bytes with no row made twice; `least`: the fewest bytes.
     - `time_limit` (default None): Seconds for the search among plans that do work anew; the best so far is taken.
+    - `method` (default 'best'): `chains`: groups of layers in rings of rows, or else whole tensors; `rows`: an address for each row of every map, nothing made twice; `best`: the one of the two that takes fewer bytes.
     """
 
 def mcu_fit(
@@ -471,6 +473,7 @@ def mcu_fit(
     input: Literal["held", "once", "again"] = "held",
     objective: Literal["free", "once", "least"] = "free",
     time_limit: float | None = None,
+    method: Literal["best", "chains", "rows"] = "best",
 ) -> tuple[BoardFit, ...]:
     """Return RAM, flash and time of an int8 network on every board: the built-in ones, or those named.
 
@@ -483,6 +486,7 @@ def mcu_fit(
     - `input` (default 'held'): The input image: `held` in RAM, fetched `once` row by row, or fetched `again` where it is needed again.
     - `objective` (default 'free'): `free`: the fewest bytes that cost no instructions, and where those are too many the fewest instructions that fit; `once`: the fewest bytes with no row made twice; `least`: the fewest bytes.
     - `time_limit` (default None): Seconds for the search among plans that do work anew; the best so far is taken.
+    - `method` (default 'best'): `chains`: groups of layers in rings of rows, or else whole tensors; `rows`: an address for each row of every map, nothing made twice; `best`: the one of the two that takes fewer bytes.
     """
 
 def compare(

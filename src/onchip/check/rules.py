@@ -91,6 +91,14 @@ RULES: dict[str, str] = {
     "rings-stages": "stages of rings cut their group's operators; each hands on its last one's output",
     "rings-sizes": "bands of rings have a row or more, and there are from 1 strip to one for every column",
     "rings-fetched": "what rings fetch by columns is read by their first stage alone",
+    # groups by rows
+    "rows-alone": "a group by rows has 1 subgroup, no refills, no resident weights, and streams all operands",
+    "rows-maps": "a map's operators make its rows from rows of what it reads; shapes and reaches say which",
+    "rows-steps": "every map makes each of its rows once",
+    "rows-read": "a step reads rows that are made",
+    "rows-alive": "no byte of a row is overwritten before the row was read last, nor by the step that reads",
+    "rows-pieces": "a map that is read whole lies in one piece",
+    "rows-complete": "every member of the group makes a map; what leaves it is there in the end, whole",
     # groups in nests
     "nest-alone": "a group in a nest has 1 subgroup, and states no refills and no resident weights",
     "nest-leaves": "every member of the group is one leaf of its nest, behind the makers of what it reads",

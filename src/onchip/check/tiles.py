@@ -17,7 +17,7 @@ from onchip.check.rules import broken
 from onchip.network import Network
 from onchip.network.access import Access, access_of
 from onchip.network.maps import Map, Maps
-from onchip.plans import Blocks, Boxes, Group, Nest, Rings, Tiling
+from onchip.plans import Blocks, Boxes, Group, Nest, Rings, Rows, Tiling
 
 __all__ = ["Banded", "Tiles", "access_in", "map_in", "tiles_of"]
 
@@ -74,7 +74,7 @@ def tiles_of(
     """
     network, tiling = maps.network, group.tiling
     assert tiling is not None
-    assert not isinstance(tiling, Boxes | Rings | Nest)
+    assert not isinstance(tiling, Boxes | Rings | Nest | Rows)
     for op in map(network.operators.__getitem__, order):
         if op.workspace > (op.weight_bytes if weights_resident else 0):
             broken("group-unproved", f"group {group.name} runs in tiles, and {op.name} has a workspace")

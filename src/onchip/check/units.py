@@ -10,11 +10,12 @@ from onchip.check.boxes import boxed
 from onchip.check.nests import Layout, nested
 from onchip.check.parts import Part
 from onchip.check.rings import RingRun, rings_of
+from onchip.check.row_memory import RowsRun, rows_run
 from onchip.check.rules import broken
 from onchip.check.tiles import Banded, Tiles, tiles_of
 from onchip.network import Network, bits, mask
 from onchip.network.maps import Maps
-from onchip.plans import Boxes, Group, Instruction, Nest, Rings, Run
+from onchip.plans import Boxes, Group, Instruction, Nest, Rings, Rows, Run
 
 __all__ = ["Unit", "macs_of", "streams_of", "units_of"]
 
@@ -27,10 +28,11 @@ class Unit:
     """An operator, or a group used like one. Tensors are ids of roots, never of views.
 
     `workspace` is the size of its scratch, before alignment; `taken_bytes` those of them that inner
-    tensors and resident weights take, the rest being room for streamed pieces; `weights` the bytes of weights
-    that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross; `parts` are
-    the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in bands; `nest` are the
-    places in the scratch of one in a nest, whose `parts` are those that live at its worst moment.
+    tensors and resident weights take, the rest being room for streamed pieces; `weights` the bytes of
+    weights that its run fetches. A tiled group streams all `crossing` tensors, with the bytes that cross;
+    `parts` are the parts of its scratch. `rings` is the run of a group in rings, `banded` of one in
+    bands; `nest` are the places in the scratch of one in a nest, whose `parts` are those that live at its
+    worst moment. `rows` is the run of one by rows.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Unit:
     rings: RingRun | None = None
     banded: Banded | None = None
     nest: Layout | None = None
+    rows: RowsRun | None = None
 
 
 def streams_of(program: Iterable[Instruction]) -> dict[str, Collection[str]]:
@@ -103,10 +106,10 @@ def macs_of(network: Network, units: Iterable[Unit]) -> int | None:
     """
     total = 0
     for unit in units:
-        if unit.crossing is not None and unit.rings is None and unit.nest is None:
+        run = unit.rings or unit.nest or unit.rows
+        if unit.crossing is not None and run is None:
             return None
         own = sum(network.operators[op].work for op in unit.operators)
-        run = unit.rings or unit.nest
         total += own if run is None else run.macs
     return total
 
@@ -150,6 +153,7 @@ def _group_unit(
     rings: RingRun | None = None
     banded: Banded | None = None
     nest: Layout | None = None
+    by_rows: RowsRun | None = None
     crossing: Mapping[int, int] | None = None
     parts: tuple[Part, ...] = ()
     if isinstance(group.tiling, Rings):
@@ -171,6 +175,10 @@ def _group_unit(
         run = nested(network, group, ids, known if streamed is not None else None, alignment, accumulator)
         need, crossing, parts, weights = run.layout.extent, run.crossing, run.parts, run.weights
         nest = run.layout
+    elif isinstance(group.tiling, Rows):
+        leaves = tuple(bits(written & ~mask(inner)))
+        by_rows = rows_run(network, group, ids, None if streamed is None else tuple(known), leaves)
+        need, crossing = by_rows.need, by_rows.crossing
     elif group.tiling is not None:
         order = [op for op in network.order if inside >> op & 1]
         escaping = frozenset(bits(written & ~mask(inner)))
@@ -209,6 +217,7 @@ def _group_unit(
         rings,
         banded,
         nest,
+        by_rows,
     )
 
 

@@ -14,13 +14,14 @@ from onchip.machines.chip import MAX_ACCUMULATOR, MAX_ALIGNMENT, RATES, Memory
 from onchip.machines.tile_rates import TileRates
 from onchip.plans.nest import Nest
 from onchip.plans.program import Group, Instruction, MemoryUse, Plan, PlanChip, Result, Section, Timed
+from onchip.plans.rows import Rows
 
 __all__ = ["FORMAT", "NESTS", "Option", "format_of", "nests_format", "plan_chip", "refuse_unwritable"]
 
 FORMAT = "onchip.plan/1"
 
 NESTS = "onchip.plan/2"
-"""The format of files in which a group runs as a nest; all others are written in `FORMAT`."""
+"""The format of files in which a group runs as a nest or by rows; all others are written in `FORMAT`."""
 
 Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""
@@ -28,11 +29,14 @@ Option = str | int | float | bool | None
 
 def format_of(plan: Plan) -> str:
     """Return the format in which a plan is written."""
-    return NESTS if any(isinstance(group.tiling, Nest) for group in plan.groups) else FORMAT
+    return NESTS if any(isinstance(group.tiling, Nest | Rows) for group in plan.groups) else FORMAT
 
 
 def nests_format(stated: str) -> bool:
-    """Return whether a file of the stated format may hold nests. Raises `ValueError` if none is of it."""
+    """Return whether a file of the stated format may hold nests and rows.
+
+    Raises `ValueError` if none is of it.
+    """
     if stated not in (FORMAT, NESTS):
         raise ValueError(f"is {stated[:60]!r}; this version reads {FORMAT!r} and {NESTS!r}")
     return stated == NESTS

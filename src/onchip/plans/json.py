@@ -26,6 +26,7 @@ from onchip.plans.program import (
     Plan,
     PlanChip,
     Result,
+    Rows,
     Section,
     State,
     Timed,
@@ -163,8 +164,9 @@ def _instruction(row: list[Any], index: int, where: str) -> Any:
 def _group(wire: Any, index: int, nests: bool, where: str) -> Any:
     try:
         group = from_wire(Group, wire)
-        if isinstance(group.tiling, Nest) and not nests:
-            raise ValueError(f"its nest needs a file of format {NESTS!r}")
+        if isinstance(group.tiling, Nest | Rows) and not nests:
+            what = "nest needs" if isinstance(group.tiling, Nest) else "rows need"
+            raise ValueError(f"its {what} a file of format {NESTS!r}")
     except ValueError as problem:
         raise PlanFormatError(str(problem), where=where, item=f"groups[{index}]") from None
     return group

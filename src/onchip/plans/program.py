@@ -15,6 +15,7 @@ from onchip.machines.chip import Memory
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network
 from onchip.plans.nest import Leaf, Loop, Nest, Ways
+from onchip.plans.rows import RowMap, Rows
 
 __all__ = [
     "Alloc",
@@ -39,6 +40,8 @@ __all__ = [
     "PlanChip",
     "Result",
     "Rings",
+    "RowMap",
+    "Rows",
     "Run",
     "Scratch",
     "Section",
@@ -231,8 +234,8 @@ class Group:
     `refills` are (operator, times its weights are fetched, at least 1); operators in `resident_weights` keep
     theirs in the scratch and fetch them once. A sub-group is one of the pieces that the group runs in, one
     after the other: all of its operators on a part of their output (a band of rows of some images, a block,
-    a box). `subgroups` is their number, and `tiling` says how the output is cut; without it, in rings, and in
-    a nest of loops, the group is one sub-group.
+    a box). `subgroups` is their number, and `tiling` says how the output is cut; without it, in rings, in a
+    nest of loops and by rows, the group is one sub-group.
     """
 
     name: str
@@ -241,7 +244,7 @@ class Group:
     subgroups: int = 1
     refills: tuple[tuple[str, int], ...] = ()
     resident_weights: tuple[str, ...] = ()
-    tiling: Tiling | Blocks | Boxes | Rings | Nest | None = None
+    tiling: Tiling | Blocks | Boxes | Rings | Nest | Rows | None = None
 
     def __post_init__(self) -> None:
         if len(dict(self.refills)) < len(self.refills):

@@ -35,6 +35,7 @@ from onchip.plans.program import (
 )
 from onchip.plans.text_nest import NestBlock
 from onchip.plans.text_reach import reach_of
+from onchip.plans.text_rows import RowsBlock
 from onchip.plans.text_tiles import TileFacts
 from onchip.plans.text_words import SECTION, TILED, Word, counts, integer, names, scalar, split
 
@@ -96,10 +97,12 @@ class _Reader:
             try:
                 if in_program:
                     facts.program.append(_instruction(words))
-                elif words[0] == ("nest", False):
+                elif words[0] in (("nest", False), ("rows", False)):
+                    kind = words[0][0]
                     if not self.nests:
-                        raise ValueError(f"a nest needs a file of format {NESTS}")
-                    _nest(facts, words[1:], lines)
+                        what = "a nest needs" if kind == "nest" else "rows need"
+                        raise ValueError(f"{what} a file of format {NESTS}")
+                    _block(facts, kind, words[1:], lines)
                 else:
                     _fact(facts, words)
             except ValueError as problem:
@@ -343,16 +346,21 @@ def _group(name: str, words: Sequence[Word]) -> Group:
     )
 
 
-def _nest(facts: _Facts, first: Sequence[Word], lines: Iterator[list[Word]]) -> None:
-    """Read the lines of a nest up to its `end`; it is that of the last group."""
+def _block(facts: _Facts, kind: str, first: Sequence[Word], lines: Iterator[list[Word]]) -> None:
+    """Read the lines of a nest, or of rows, up to their `end`; they are those of the last group."""
     if not facts.groups or facts.groups[-1].tiling is not None:
-        raise ValueError("a nest follows the line of its group, which has no other tiling")
-    block = NestBlock(first)
+        what = (
+            "a nest follows the line of its group"
+            if kind == "nest"
+            else "rows follow the line of their group"
+        )
+        raise ValueError(f"{what}, which has no other tiling")
+    block = NestBlock(first) if kind == "nest" else RowsBlock(first)
     for words in lines:
-        if (nest := block.line(words)) is not None:
-            facts.groups[-1] = replace(facts.groups[-1], tiling=nest)
+        if (tiling := block.line(words)) is not None:
+            facts.groups[-1] = replace(facts.groups[-1], tiling=tiling)
             return
-    raise ValueError("the nest has no `end`")
+    raise ValueError(f"the {kind} has no `end`" if kind == "nest" else "the rows have no `end`")
 
 
 def _stages(words: Sequence[Word], keywords: Sequence[str]) -> tuple[list[Word], list[Stage]]:

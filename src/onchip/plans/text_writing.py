@@ -24,12 +24,14 @@ from onchip.plans.program import (
     PlanChip,
     Result,
     Rings,
+    Rows,
     Section,
     Tiling,
 )
 from onchip.plans.text_nest import nest_lines
 from onchip.plans.text_reach import reach_text
 from onchip.plans.text_reading import from_text
+from onchip.plans.text_rows import rows_lines
 from onchip.plans.text_tiles import tile_lines
 from onchip.plans.text_words import SECTION, TILED, counted, word, words
 
@@ -121,10 +123,15 @@ def _group(group: Group) -> list[str]:
     if group.refills:
         line += f" refills {counted(group.refills)}"
     line += f" resident{words(group.resident_weights, own)}" if group.resident_weights else ""
-    return [line, *(nest_lines(group.tiling) if isinstance(group.tiling, Nest) else ())]
+    match group.tiling:
+        case Nest():
+            return [line, *nest_lines(group.tiling)]
+        case Rows():
+            return [line, *rows_lines(group.tiling)]
+    return [line]
 
 
-def _tiling(tiling: Tiling | Blocks | Boxes | Rings | Nest | None) -> str:
+def _tiling(tiling: Tiling | Blocks | Boxes | Rings | Nest | Rows | None) -> str:
     match tiling:
         case Boxes(sizes, order):
             return "".join(f" {n}" for n in ("boxes", *sizes, "order", *order))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onchip.base.errors import InputError, Mismatch, UsageError
-from onchip.plans import Plan, Rings
+from onchip.plans import Plan, Rings, Rows
 from onchip.readers.source import Executable, Source, TfliteExecutable
 from onchip.run.compare import Comparison
 from onchip.run.engine import Engine, engine_of
@@ -60,7 +60,7 @@ def run(
     begin = time.perf_counter()
     if tolerance is not None and not 0 <= tolerance < 1:
         raise UsageError("must be at least 0 and less than 1", item="tolerance")
-    if any(isinstance(group.tiling, Rings) for group in plan.groups):
+    if any(isinstance(group.tiling, Rings | Rows) for group in plan.groups):
         raise UsageError(
             "is for a microcontroller: `onchip run`, or `onchip.mcu(model, plan=plan, run=True)`, runs it",
             where=plan.network.name,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from onchip.check.claims.objectives import BOUNDED
 from onchip.check.rules import broken
-from onchip.plans import Alloc, Join, Move, Nest, PinnedWeights, Plan, Rings, Run, Tiling
+from onchip.plans import Alloc, Join, Move, Nest, PinnedWeights, Plan, Rings, Rows, Run, Tiling
 
 __all__ = ["prove_named", "why_outside"]
 
@@ -23,6 +23,7 @@ _PROVES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "fusion": {"dram": ("dram",)},
     "joint": {"dram": ("dram",)},
     "segments": {"peak": ("peak",)},
+    "rows": {"peak": ("peak",)},
     "branches": {"traffic": ()},
 }
 """Planner -> its objectives -> the figures whose bounds it states."""
@@ -125,7 +126,7 @@ def _tiled(plan: Plan, planner: str) -> str:
     joined = [step.operator for step in plan.program if isinstance(step, Join)]
     if planner == "joint" and not asked.get("concat_views") and joined:
         return f"option concat_views is not true, and {joined[0]} is joined in DRAM"
-    if planner in ("fusion", "segments") and joined:
+    if planner in ("fusion", "segments", "rows") and joined:
         return f"planner {planner} joins nothing in DRAM, and the plan does with {joined[0]}"
     if planner == "segments" and asked.get("input") == "held" and streams:
         return "option input is held, and the plan streams it"
@@ -137,6 +138,9 @@ def _tiled(plan: Plan, planner: str) -> str:
         rings = isinstance(group.tiling, Rings)
         if planner != "branches" and rings != (planner == "segments"):
             runs = "in rings" if rings else "in no rings"
+            return f"planner {planner} has no groups {runs}, and {group.name} runs so"
+        if planner != "branches" and isinstance(group.tiling, Rows) != (planner == "rows"):
+            runs = "by rows" if isinstance(group.tiling, Rows) else "otherwise than by rows"
             return f"planner {planner} has no groups {runs}, and {group.name} runs so"
         tile = asked.get("channel_tile")
         if isinstance(group.tiling, Tiling) and tile is not None and group.tiling.channels != tile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -225,7 +225,7 @@ def _name(kind: str, shape: Any) -> str:
     parts = [kind]
     for field in fields(shape):
         value = getattr(shape, field.name)
-        if value == field.default:
+        if value == field.default or (value is False and field.default is MISSING):
             continue
         if isinstance(value, bool):
             parts.append(field.name)

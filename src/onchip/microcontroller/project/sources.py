@@ -14,6 +14,8 @@ from onchip.microcontroller.kernel_language import c_prelude, c_prototype, c_sou
 from onchip.microcontroller.kernel_language.names import c_comment, c_name
 from onchip.microcontroller.project.driver import unit_source
 from onchip.microcontroller.project.library import Library
+from onchip.microcontroller.project.row_driver import rows_source
+from onchip.microcontroller.project.row_units import RowsUnit, rows_unit
 from onchip.microcontroller.project.text import Text, plus
 from onchip.microcontroller.project.units import Firmware, firmware_of
 from onchip.plans import Plan
@@ -22,6 +24,9 @@ __all__ = ["Sources", "sources_of"]
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 MOST_NAME = 40
+
+TABLES = "steps and addresses of rows"
+"""The constants of a plan by rows, beside those of layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +77,21 @@ def sources_of(
     """
     if plan.chip.memories:
         raise PlanFormatError("its C has one memory, and the plan several", where=plan.network.name)
-    firmware = firmware_of(plan, model)
+    by_rows = rows_unit(plan, model)
+    firmware = firmware_of(plan, model) if by_rows is None else _by_rows(plan, model, by_rows)
     streamed = reader or any(at is None for _, at in firmware.inputs)
     if streamed and len(firmware.inputs) > 1:
         raise ModelError("has several inputs: they must be held", where=model.name)
     name = _name(model.name)
     library = Library(name, shared, forms)
     units = []
+    tables, lines = 0, 2
     for i, unit in enumerate(firmware.units):
         units.append((f"step{i}", unit_source(unit, f"step{i}", library)))
+    if by_rows is not None:
+        source = rows_source(by_rows, "rows", library)
+        tables, lines = source.table_bytes, source.lines
+        units.append(("rows", source.text))
     head = _head(model)
     files = {
         "onchip_dsp.h": c_prelude(),
@@ -89,13 +100,15 @@ def sources_of(
         "weights.h": _weights_header(head, library),
         "weights.c": _weights(head, library),
         "model.h": _header(head, name, firmware, streamed),
-        "model.c": _model(head, name, firmware, units, streamed),
+        "model.c": _model(head, name, firmware, units, streamed, lines),
     }
     constants: dict[str, int] = {}
     for words, layer in library.constants.values():
         constants[layer] = constants.get(layer, 0) + 4 * len(words)
     for values, layer in library.maps.values():
         constants[layer] = constants.get(layer, 0) + values.size
+    if tables:
+        constants[TABLES] = tables
     return Sources(
         name,
         files,
@@ -317,11 +330,25 @@ static void fetch(int32_t row, int32_t rows, int32_t column, int32_t columns, in
 """
 
 
-def _model(head: str, name: str, firmware: Firmware, units: Iterable[tuple[str, str]], streamed: bool) -> str:
+def _by_rows(plan: Plan, model: Int8Model, unit: RowsUnit) -> Firmware:
+    """Return what the other files say of a network by rows; its functions come from `row_driver`."""
+    outputs = tuple((t, unit.address + at) for t, at in unit.outputs.items())
+    inputs = tuple((t, None if at is None else unit.address + at) for t, at in unit.inputs.items())
+    return Firmware(model, (), plan.result.extent_bytes, inputs, outputs)
+
+
+def _model(
+    head: str,
+    name: str,
+    firmware: Firmware,
+    units: Iterable[tuple[str, str]],
+    streamed: bool,
+    lines: int,
+) -> str:
     model = firmware.model
     body = "\n".join(source for _, source in units)
     most = max(
-        [2, *(o.rows.taps for u in firmware.units for s in u.stages for op in s.ops for o in op.operands)]
+        [lines, *(o.rows.taps for u in firmware.units for s in u.stages for op in s.ops for o in op.operands)]
         + [o.columns.taps for u in firmware.units for s in u.stages for op in s.ops for o in op.operands]
         + [len(op.operands) for u in firmware.units for s in u.stages for op in s.ops]
     )

@@ -73,7 +73,10 @@ def _holds(step: RamStep) -> str:
     for role, verb in (("read", "reads"), ("made", "makes"), ("kept", "keeps for later")):
         _, parts = total(role)
         if parts:
-            said.append(f"{verb} {', '.join(f'{part.name} ({part.bytes:,})' for part in parts)}")
+            sizes: dict[str, int] = {}  # rows of a map may lie apart
+            for part in parts:
+                sizes[part.name] = sizes.get(part.name, 0) + part.bytes
+            said.append(f"{verb} {', '.join(f'{name} ({size:,})' for name, size in sizes.items())}")
     rings, parts = total("ring")
     if parts:
         said.append(f"{len(parts)} {'ring' if len(parts) == 1 else 'rings'} of rows ({rings:,})")

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from onchip.base.figures import data, figure
+from onchip.base.short_names import short_names
 from onchip.check.replay import Ran, Released, Reserved, events_of
-from onchip.microcontroller.result.ram_steps import covered
+from onchip.microcontroller.result.ram_steps import ram_steps
+from onchip.microcontroller.result.step_parts import RamStep, covered
+from onchip.plans import Group, Rows
 
 if TYPE_CHECKING:
     from onchip.machines.board import Board
@@ -180,6 +183,8 @@ def buffers(plan: Plan) -> tuple[Buffers, ...]:
                 there.append(event)
             case Released():
                 there.remove(event.range)
+            case Ran(group=Group(tiling=Rows())):
+                found += _fullest(plan)
             case Ran(unit=unit):
                 layers = (unit.name,) if event.group is None else event.group.operators
                 tensors = tuple((r.name, r.used) for r in there if r.tensor is not None)
@@ -187,3 +192,22 @@ def buffers(plan: Plan) -> tuple[Buffers, ...]:
                 ranges = [(r.address, r.address + r.used) for r in there]
                 found.append(Buffers(unit.name, layers, tensors, scratch, covered(ranges)))
     return tuple(found)
+
+
+def _fullest(plan: Plan) -> list[Buffers]:
+    """Return the step of each layer of a plan by rows that needs the most RAM."""
+    most: dict[tuple[str, ...], RamStep] = {}
+    for step in ram_steps(plan):
+        if step.layers and (step.layers not in most or step.bytes > most[step.layers].bytes):
+            most[step.layers] = step
+    name = {short: long for long, short in short_names(t.name for t in plan.network.tensors).items()}
+    found = []
+    for step in most.values():
+        sizes: dict[str, int] = {}
+        for part in step.parts:
+            if part.role != "workspace":
+                held = name.get(part.name, part.name)
+                sizes[held] = sizes.get(held, 0) + part.bytes
+        scratch = sum(part.bytes for part in step.parts if part.role == "workspace")
+        found.append(Buffers(step.name, step.layers, tuple(sizes.items()), scratch, step.bytes))
+    return found

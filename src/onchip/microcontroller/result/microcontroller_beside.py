@@ -32,7 +32,7 @@ SAYS = {
     "overlap": "layer by layer, each output over its input (vMCU's single layers)",
     "window": "inverted bottlenecks fused over a window, the expansion made anew (vMCU)",
     "onchip": "rings of rows, nothing made twice (--objective once)",
-    "rows": "each row has an address, nothing made twice (no C yet; kernels' workspaces not counted)",
+    "rows": "each row has an address, nothing made twice (--method rows; kernels' workspaces not counted)",
 }
 
 
@@ -68,7 +68,7 @@ def beside(
     """Return every method on the network in this `.tflite` file; the last is the requested `plan`.
 
     All see the same layers and workspaces, except TensorFlow Lite Micro, which reports its arena itself, and
-    rows, whose kernels are not written: it counts no workspace. `held`: its input lies in memory.
+    rows, which count no workspace. `held`: its input lies in memory.
     """
     progress("asking TensorFlow Lite Micro")
     own = max(sum(op.work for op in network.operators), 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from onchip.base.errors import (
@@ -22,13 +22,14 @@ from onchip.microcontroller.network import network_of, states_of
 from onchip.microcontroller.project import sources_of
 from onchip.microcontroller.result.microcontroller import Kernels, Microcontroller
 from onchip.microcontroller.result.microcontroller_kernels import shareable, sharing_what_is_needed
-from onchip.microcontroller.result.microcontroller_plan import planned_for
+from onchip.microcontroller.result.row_choice import RowPlans, planned_by_method
 from onchip.results.planned import Plan
 
 if TYPE_CHECKING:
     from onchip.machines.board import Board
     from onchip.microcontroller.int8.model import Int8, Int8Model
     from onchip.microcontroller.project import Sources
+    from onchip.microcontroller.result.microcontroller_plan import MicrocontrollerPlan
     from onchip.microcontroller.segments import SegmentOptions
     from onchip.plans import Plan as PlanProgram
 
@@ -55,6 +56,7 @@ class Maker:
     given: Sequence[Int8] | None = None
     builder: Callable[..., Microcontroller] | None = None
     known: Infeasible | NeedsTraffic | None = None
+    rows: RowPlans = field(default_factory=RowPlans, compare=False, repr=False)
 
     def make(self, kernels: Kernels) -> Microcontroller:
         """Return the network with these kernels, in the board's RAM."""
@@ -70,7 +72,9 @@ class Maker:
         beside = made.ram_bytes - made.arena_bytes
         if any(memory == "RAM" for memory, *_ in made.short) and 0 < beside < self.board.ram_bytes:
             try:
-                return self.planned(self.board.ram_bytes - beside, shared)
+                again = self.planned(self.board.ram_bytes - beside, shared)
+                worse = not again.fits and again.ram_bytes > made.ram_bytes  # of the other method, as a rule
+                return made if worse else again
             except (Infeasible, NeedsTraffic) as no:
                 # Nothing fits: report the lack for the plan with the fewest bytes.
                 fewest = made.arena_bytes <= no.needs
@@ -84,7 +88,7 @@ class Maker:
         if self.known is not None and ram_bytes < self.known.needs:
             raise self.known
         self.say("planning")
-        found = planned_for(network_of(self.model, shared), ram_bytes, self.options, states_of(self.model))
+        found = self._found(ram_bytes, shared)
         return self.build(found.plan, shared, found.whole)
 
     def build(
@@ -117,10 +121,11 @@ class Maker:
 
     def sources(self, shared: Collection[str]) -> Sources:
         """Return the C alone."""
-        found = planned_for(
-            network_of(self.model, shared), self.board.ram_bytes, self.options, states_of(self.model)
-        )
-        return self._written(found.plan, shared)
+        return self._written(self._found(self.board.ram_bytes, shared).plan, shared)
+
+    def _found(self, ram_bytes: int, shared: Collection[str]) -> MicrocontrollerPlan:
+        network, states = network_of(self.model, shared), states_of(self.model)
+        return planned_by_method(self.model, network, ram_bytes, self.options, states, shared, self.rows)
 
     def _written(self, plan: Plan | PlanProgram, shared: Collection[str]) -> Sources:
         reader = self.options.input != "held"

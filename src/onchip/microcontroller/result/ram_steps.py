@@ -3,69 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from onchip.base.short_names import short_names
 from onchip.check.replay import Ran, Released, Reserved, events_of
 from onchip.check.rings import rings_of
+from onchip.microcontroller.result.row_steps import row_steps
+from onchip.microcontroller.result.step_parts import Part, RamStep, Role, covered
 from onchip.network.maps import Maps
-from onchip.plans import Plan, Rings, Run
+from onchip.plans import Group, Plan, Rings, Rows, Run
 
 __all__ = ["Part", "RamStep", "covered", "ram_steps", "step_name"]
-
-Role = Literal["read", "made", "kept", "ring", "sums", "workspace"]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Bytes [`first`, `end`) of the array and what they hold while a step runs.
-
-    A tensor is `read`, `made` or `kept` for later steps. A ring holds the rows or columns of a tensor that
-    are alive at a time; `says` how many.
-    """
-
-    name: str
-    role: Role
-    first: int
-    end: int
-    says: str = ""
-
-    @property
-    def bytes(self) -> int:
-        return self.end - self.first
-
-
-@dataclass(frozen=True, slots=True)
-class RamStep:
-    """A step of the plan, a layer or a fused group of layers, with all that lies in RAM meanwhile."""
-
-    name: str
-    layers: tuple[str, ...]
-    parts: tuple[Part, ...]
-
-    @property
-    def bytes(self) -> int:
-        """The bytes that hold anything: where an output lies over its input they count once."""
-        return covered([(part.first, part.end) for part in self.parts])
-
-    @property
-    def shared(self) -> int:
-        """The bytes that overlapping saves: the sum of the parts, less what they cover together."""
-        return sum(part.bytes for part in self.parts) - self.bytes
 
 
 def ram_steps(plan: Plan) -> tuple[RamStep, ...]:
     """Return the steps of a plan in the order in which they run; tensors have their readable names."""
     short = short_names(t.name for t in plan.network.tensors)
     there: list[Reserved] = []
-    found = []
+    found: list[RamStep] = []
     for event in events_of(plan):
         match event:
             case Reserved():
                 there.append(event)
             case Released():
                 there.remove(event.range)
+            case Ran(group=Group(tiling=Rows()) as group):
+                at = next((r.address for r in there if r.cause == "scratch"), 0)
+                found += row_steps(plan, group, at, short)
             case Ran(unit=unit):
                 layers = (unit.name,) if event.group is None else event.group.operators
                 parts: list[Part] = []
@@ -128,12 +91,3 @@ def _in_scratch(plan: Plan, unit: str, range_: Reserved, short: dict[str, str]) 
         at += part.bytes
     if at < end:
         yield Part("unused", "workspace", at, end)
-
-
-def covered(ranges: list[tuple[int, int]]) -> int:
-    """Return the bytes that lie in any of the ranges."""
-    total, reach = 0, 0
-    for first, end in sorted(ranges):
-        total += max(0, end - max(first, reach))
-        reach = max(reach, end)
-    return total

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onchip import _core
 from onchip.microcontroller.rows.graph import RowGraph
-from onchip.microcontroller.rows.law import Life, Schedule, lives, most_alive
+from onchip.microcontroller.rows.law import Life, Schedule, lives, most_alive, profile
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.packing import Buffer, Engine, pack
 
@@ -43,14 +43,18 @@ def place(
     pieces: bool = True,
     outputs: Sequence[Sequence[int]] | None = None,
     alignment: int = 1,
+    spaces: Sequence[int] | None = None,
+    tighten: bool = True,
     limits: Limits = NO_LIMITS,
 ) -> Placed:
     """Return addresses for the rows of a schedule.
 
-    `share`: a row may lie over rows that its step reads last, at their distance or more below. `pieces`: each
-    output lies in one piece from the lowest addresses on, and each held input in one piece up to the highest;
-    `outputs` are the operators of each output, in the order of its bytes (None: each one that is kept).
-    Addresses are multiples of `alignment`, those of a piece's later rows as far as its row size allows.
+    `share`: a row may lie over rows that its step reads last, at their distance or more below. `pieces`:
+    each output lies in one piece from the lowest addresses on, and each held input in one piece up to the
+    highest; `outputs` are the operators of each output, in the order of its bytes (None: each one that is
+    kept). Beside the rows there is room for the workspace of every step, of so many bytes by operator in
+    `spaces`. Without `tighten` the packing search is left out. Addresses are multiples of `alignment`,
+    those of a piece's later rows as far as its row size allows.
     """
     found = lives(graph, schedule)
     at = {(life.operator, life.row): n for n, life in enumerate(found)}
@@ -64,35 +68,56 @@ def place(
             if op.held and not op.kept:
                 top += [at[i, row] for row in range(op.steps)]
     pairs = pairs_of(graph, schedule, found) if share else ()
+    rooms = _rooms(schedule, spaces)
     packed = _core.rows_pack(
         rows=[
             _core.RowRectangle(made=life.made, read=max(life.read, life.made), bytes=life.bytes)
-            for n, life in enumerate(found)
+            for life in (*found, *rooms)
         ],
         pairs=[_core.RowPair(under=u, over=o, distance=d) for u, o, d in pairs],
         bottom=bottom,
         top=top,
         alignment=alignment,
-        least=most_alive(graph, schedule, share=share),
+        least=_least(graph, schedule, spaces, share=share),
         tries=TRIES,
         limits=limits.core(lambda _: limits.stopped()),
     )
-    placed = Placed(tuple(schedule), found, tuple(packed.addresses), packed.extent)
-    return placed if share else _tightened(graph, placed, bottom, top, alignment, limits)
+    placed = Placed(tuple(schedule), (*found, *rooms), tuple(packed.addresses), packed.extent)
+    if tighten and not share:
+        least = _least(graph, schedule, spaces, share=False)
+        placed = _tightened(placed, least, bottom, top, alignment, limits)
+    return replace(placed, lives=found, addresses=placed.addresses[: len(found)])
+
+
+def _rooms(schedule: Schedule, spaces: Sequence[int] | None) -> tuple[Life, ...]:
+    """Return what the workspaces take: each lives in its step alone."""
+    if spaces is None:
+        return ()
+    return tuple(Life(i, -1, spaces[i], time, time) for time, i in enumerate(schedule) if spaces[i])
+
+
+def _least(graph: RowGraph, schedule: Schedule, spaces: Sequence[int] | None, *, share: bool) -> int:
+    """Return the bytes that a schedule needs at least, workspaces included."""
+    if spaces is None:
+        return most_alive(graph, schedule, share=share)
+    first, *alive = profile(graph, schedule, share=share)
+    return max(first, *(bytes_ + spaces[i] for bytes_, i in zip(alive, schedule, strict=True)))
 
 
 def _tightened(
-    graph: RowGraph,
     placed: Placed,
+    low: int,
     bottom: Sequence[int],
     top: Sequence[int],
     alignment: int,
     limits: Limits,
 ) -> Placed:
-    """Return the rows within fewer bytes where the packing search finds addresses: halves of what is left."""
+    """Return the rows within fewer bytes where the packing search finds addresses: halves of what is left.
+
+    None are fewer than `low`.
+    """
     best = placed
-    size = [graph.operators[life.operator].bytes for life in placed.lives]
-    low = most_alive(graph, placed.schedule, share=False)
+    size = [life.bytes for life in placed.lives]
     first = True
     while low < best.bytes and not limits.over():
         middle = low if first else low + (best.bytes - low) // 2

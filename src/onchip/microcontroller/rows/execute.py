@@ -101,6 +101,8 @@ class _Machine:
             before = None if row == 0 else self.row(i, row - 1).copy().view(np.int32)
             sums: NDArray[np.int32] = sums_of(maker, self.seen(source, row), before)
             return sums.view(np.int8)
+        if maker.phase == "gather":
+            return self.seen(maker.sources[0], row).reshape(-1)
         if maker.phase == "end":
             below = self.rows.graph.operators[i].operands[0].maker
             found = self.row(below, self.rows.graph.operators[below].steps - 1).copy().view(np.int32)

@@ -22,7 +22,7 @@ from onchip.microcontroller.int8.model import (
     Table,
 )
 from onchip.microcontroller.rows.graph import Rows
-from onchip.microcontroller.rows.places import places_of
+from onchip.microcontroller.rows.places import along, places_of, side_of
 from onchip.microcontroller.rows.windows import all_rows, beside, by_element, by_pixel, clipped, same_rows
 
 __all__ = ["Reads", "reads_of"]
@@ -52,8 +52,11 @@ class Reads:
         return by_element(self.columns, self.made, channels, self.multiplier)
 
 
-def reads_of(layer: Layer) -> tuple[Reads, ...] | None:
-    """Return how a layer reads each of its inputs; None for one that no window describes."""
+def reads_of(layer: Layer, *, by_side: bool = False) -> tuple[Reads, ...] | None:
+    """Return how a layer reads each of its inputs; None for one that no window describes.
+
+    With `by_side` a resizing reads the rows of `places.side_of`, which may be one more than it needs.
+    """
     first, made = layer.input_shapes[0], layer.output_shape
     match layer:
         case Conv() | Depthwise():
@@ -76,6 +79,8 @@ def reads_of(layer: Layer) -> tuple[Reads, ...] | None:
             return (_of_pair(first, made),)
         case Resize():
             rows, columns = (places_of(layer, first[a], made[a]) for a in (1, 2))
+            if by_side:
+                rows = along(side_of(layer, 1), made[1])
             return (Reads(rows, columns, made[3], "element"),)
         case Pad():
             top, left = layer.padding[:2]

@@ -12,8 +12,9 @@ from onchip.microcontroller.rows.graph import RowGraph, Rows
 
 __all__ = ["Made", "Maker", "Phase", "RowModel", "Source"]
 
-Phase = Literal["input", "row", "sum", "end", "whole"]
-"""An input; one row of a layer; a row of a mean added to its sums; the mean's end; a layer as one step."""
+Phase = Literal["input", "row", "sum", "end", "whole", "gather"]
+"""An input; one row of a layer; a row of a mean added to its sums; the mean's end; a layer as one step; all
+rows of a map put behind one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """The first layer of an operator, and those that change its row element by element."""
+    """The first layer of an operator, and those that change its row element by element.
+
+    `pad` is the layer in front whose padding the first layer has as its own.
+    """
 
     phase: Phase
     tensor: int
     layers: tuple[Layer, ...] = ()
     sources: tuple[Source, ...] = ()
+    pad: Layer | None = None
 
 
 @dataclass(frozen=True)

@@ -35,14 +35,19 @@ __all__ = ["row_model"]
 SUM_BYTES = 4
 
 
-def row_model(model: Int8Model) -> RowModel:
-    """Return the network's graph of rows, its inputs by rows; raise `ModelError` where it keeps a state."""
+def row_model(model: Int8Model, *, kernels: bool = False, held: bool = False) -> RowModel:
+    """Return the network's graph of rows, its inputs by rows; raise `ModelError` where it keeps a state.
+
+    For `kernels`, each of which makes a row from the rows of one map an operand: concatenated channels are
+    rows of their own, and what is read whole is gathered into one piece before, unless it is an input that is
+    `held`.
+    """
     if model.states:
         raise ModelError("keeps a state between inferences, which has no rows yet", where=model.name)
     if any(not layer.inputs for layer in model.layers):
         raise ModelError("has a layer that reads no map", where=model.name)
     outputs = _output_parts(model)
-    making = _Making(model, frozenset(t for parts in outputs for t in parts))
+    making = _Making(model, frozenset(t for parts in outputs for t in parts), kernels, held)
     for layer in model.layers:
         making.add(layer)
     kept = {op for parts in outputs for t in parts for op in making.maps[t].parts}
@@ -74,10 +79,13 @@ def _output_parts(model: Int8Model) -> tuple[tuple[int, ...], ...]:
 class _Making:
     model: Int8Model
     ends: frozenset[int]
+    kernels: bool = False
+    held: bool = False
     operators: list[RowOperator] = field(default_factory=list)
     makers: list[Maker] = field(default_factory=list)
     maps: dict[int, Made] = field(default_factory=dict)
     padded: dict[int, Pad] = field(default_factory=dict)
+    gathered: dict[int, Made] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for t in self.model.inputs:
@@ -105,15 +113,16 @@ class _Making:
             return  # its inputs lie one after the other
         if self.in_place(layer):
             return
+        pad = self.padded.get(layer.inputs[0]) if isinstance(layer, Conv | Depthwise) else None
         layer = self.unpadded(layer)
         if isinstance(layer, Mean | AveragePool) and self.as_steps(layer):
             return
-        reads = reads_of(layer)
+        reads = reads_of(layer, by_side=self.kernels)
         seen = [self.maps[t] for t in layer.inputs]
         shapes = zip(seen, layer.input_shapes, strict=True)
         if reads is None or any(not m.whole and m.shape != shape for m, shape in shapes):
             reads = None
-        self.operator(layer, reads)
+        self.operator(layer, reads, pad)
 
     def only_windows(self, layer: Pad) -> bool:
         """Return whether a pad's readers may all take it into their windows."""
@@ -130,7 +139,7 @@ class _Making:
 
     def only_parts(self, layer: Concat) -> bool:
         """Return whether convolutions alone read the concatenated channels: they sum over parts."""
-        if layer.axis != 3 or len(set(layer.inputs)) < len(layer.inputs):
+        if self.kernels or layer.axis != 3 or len(set(layer.inputs)) < len(layer.inputs):
             return False
         readers = self.model.readers[layer.output]
         fits = all(
@@ -193,7 +202,24 @@ class _Making:
         self.maps[layer.output] = Made((end,), layer.output_shape)
         return True
 
-    def operator(self, layer: Layer, reads: tuple[Reads, ...] | None) -> None:
+    def in_one_piece(self, made: Made) -> Made:
+        """Return a map whose rows lie behind one another: made in one step, or gathered in one."""
+        [op] = made.parts
+        steps = self.operators[op].steps
+        if made.whole or steps == 1 or (self.held and self.makers[op].phase == "input"):
+            return made
+        if op not in self.gathered:
+            size = made.bytes
+            read = Operand(op, all_rows(steps, 1), beside(size))
+            source = Source(made, made.shape, all_rows(made.shape[1], 1))
+            new = self.append(
+                RowOperator(f"{self.operators[op].name} gathered", 1, size, (read,)),
+                Maker("gather", self.makers[op].tensor, (), (source,)),
+            )
+            self.gathered[op] = Made((new,), made.shape, True)
+        return self.gathered[op]
+
+    def operator(self, layer: Layer, reads: tuple[Reads, ...] | None, pad: Layer | None = None) -> None:
         """Add a layer as one operator; without windows it reads all and makes its map in one step."""
         size = prod(layer.output_shape)
         whole = reads is None
@@ -202,6 +228,8 @@ class _Making:
         sources: list[Source] = []
         for n, (t, shape) in enumerate(zip(layer.inputs, layer.input_shapes, strict=True)):
             made = self.maps[t]
+            if self.kernels and whole:
+                made = self.in_one_piece(made)
             if reads is None:
                 distance = size - 1 if isinstance(layer, FullyConnected) else beside(size)
                 windows = all_rows(shape[1], steps)
@@ -224,6 +252,6 @@ class _Making:
                 operands.append(Operand(part, mine, size // steps if made.whole and not whole else distance))
         op = self.append(
             RowOperator(layer.name, steps, size // steps, tuple(operands), work=macs(layer)),
-            Maker("whole" if whole else "row", layer.output, (layer,), tuple(sources)),
+            Maker("whole" if whole else "row", layer.output, (layer,), tuple(sources), pad),
         )
         self.maps[layer.output] = Made((op,), layer.output_shape, whole)

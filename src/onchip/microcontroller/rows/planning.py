@@ -36,11 +36,14 @@ def plan(
     outputs: Sequence[Sequence[int]] | None = None,
     *,
     alignment: int = 1,
+    spaces: Sequence[int] | None = None,
     limits: Limits = NO_LIMITS,
 ) -> RowPlan:
     """Return the best plan that is found: rows beside one another, held inputs and outputs in one piece each.
 
-    `outputs` are the operators of each output, in the order of its bytes. With limits, the best so far.
+    `outputs` are the operators of each output, in the order of its bytes, `spaces` the bytes of workspace
+    of each operator's steps, for which `placed` has room; the bound counts none. With limits, the best so
+    far.
     """
     orders: list[Order] = []
     best: Placed | None = None
@@ -49,7 +52,9 @@ def plan(
             continue
         orders.append(order)
         bound = max(o.bound for o in orders)
-        placed = place(graph, order.schedule, outputs=outputs, alignment=alignment, limits=limits)
+        placed = place(
+            graph, order.schedule, outputs=outputs, alignment=alignment, spaces=spaces, limits=limits
+        )
         if best is None or placed.bytes < best.bytes:
             best = placed
         if best.bytes == bound or limits.over():

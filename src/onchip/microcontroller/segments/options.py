@@ -8,9 +8,10 @@ from typing import Literal
 from onchip.base.errors import UsageError
 from onchip.base.options import option, options
 
-__all__ = ["InputMode", "Objective", "SegmentOptions"]
+__all__ = ["InputMode", "Method", "Objective", "SegmentOptions"]
 
 InputMode = Literal["held", "once", "again"]
+Method = Literal["best", "chains", "rows"]
 Objective = Literal["free", "once", "least"]
 
 
@@ -33,6 +34,12 @@ class SegmentOptions:
 
     time_limit: float | None = option(
         None, "Seconds for the search among plans that do work anew; the best so far is taken."
+    )
+
+    method: Method = option(
+        "best",
+        "`chains`: groups of layers in rings of rows, or else whole tensors; `rows`: an address for each row "
+        "of every map, nothing made twice; `best`: the one of the two that takes fewer bytes.",
     )
 
     def __post_init__(self) -> None:

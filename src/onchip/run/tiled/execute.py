@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from onchip.base.errors import InputError, Mismatch
 from onchip.network import Operator
-from onchip.plans import Nest, Rings
+from onchip.plans import Nest, Rings, Rows
 from onchip.run.arena import Claim
 from onchip.run.engine import Engine
 from onchip.run.moved import GroupMoved
@@ -35,9 +35,9 @@ class Tiles:
         if self.engine is None:
             raise InputError("TensorFlow Lite models cannot be executed in tiles yet", item=f"group {name}")
         group, network = state.groups[name], state.network
-        if isinstance(group.tiling, Rings):
+        if isinstance(group.tiling, Rings | Rows):
             raise InputError(
-                "rings of rows are executed as C for a microcontroller only", item=f"group {name}"
+                "rings and rows are executed as C for a microcontroller only", item=f"group {name}"
             )
         if not isinstance(group.tiling, Nest):
             raise InputError("bands, blocks and boxes are executed as nests only", item=f"group {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -221,7 +222,8 @@ def _steps(made: Microcontroller, steps: tuple[RamStep, ...]) -> dict[str, Any]:
     else:
         each = {op.name: float(op.work) for op in made.plan.network.operators}
         of = "multiply-adds"
-    widths = [sum(each.get(layer, 0.0) for layer in step.layers) for step in steps]
+    count = Counter(layer for step in steps for layer in step.layers)  # by rows a layer has many steps
+    widths = [sum(each.get(layer, 0.0) / count[layer] for layer in step.layers) for step in steps]
     top = max(step.bytes for step in steps)
     roles = {part.role for step in steps for part in step.parts}
     most = max(steps, key=lambda step: step.bytes)
