@@ -134,7 +134,7 @@ class Kernel:
     def RAMStore(
         self, pointer: Expr, offset: Value, value: Value, kind: Kind = Kind.BYTE, count: int = 4
     ) -> None:
-        """Store `value` as the byte (or number of more bytes) at pointer + offset bytes; of lanes the first `count`."""
+        """Store `value` as one byte or as more at pointer + offset bytes; of lanes the first `count`."""
         self._say(Store(kind, pointer, as_expr(offset), as_expr(value), count))
 
     def RAMFree(self, pointer: Expr, count: Value) -> None:

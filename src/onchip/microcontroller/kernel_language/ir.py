@@ -269,8 +269,7 @@ class FlashLoad:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Bytes of RAM take a value: its lowest byte, its lowest two, or all four; of lanes only the first `count`
-    may be."""
+    """Bytes of RAM take a value: its lowest byte, its lowest two, or all four. Of lanes the first `count`."""
 
     kind: Kind
     pointer: Expr
