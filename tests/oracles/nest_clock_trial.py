@@ -16,12 +16,12 @@ from onchip.check.nests import Layout, nested
 from onchip.check.rules import Broken
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network import Network
-from onchip.network.axes import ALL, GroupAxes
+from onchip.network.axes import GroupAxes
 from onchip.plans import Leaf, Loop, Nest, Ways
 from oracles.band_cases import banded_nest, banded_network
 from oracles.nest_cases import along, group_of, groups_network, random_nest, random_whole
 from oracles.nest_clock import Clocked, OperatorWork, SimGroup, simulate, trace_of
-from oracles.nest_trial import operands_of
+from oracles.nest_trial import operands_of, writes_uncut
 
 __all__ = ["random_plan", "random_tiles", "time_trial", "timed"]
 
@@ -168,7 +168,7 @@ def random_part(random: Random, tiles: TileRates, *, beside: bool) -> tuple[Part
     else:
         network = groups_network(random, most=3, windows=random.random() < 0.6)
     axes, operands, leaving = operands_of(network)
-    if any(ALL in cut.writes.axes and axes.buffers[cut.writes.buffer].elements > 1 for cut in axes.operators):
+    if writes_uncut(axes):
         return None
     whole = random_whole(random, sorted(operands))
     outside = {

@@ -18,7 +18,7 @@ from oracles.band_cases import banded_nest, banded_network
 from oracles.nest_cases import group_of, groups_network, random_nest, random_whole
 from oracles.nests import Failed, Ran, run_nest, unfused
 
-__all__ = ["operands_of", "trial"]
+__all__ = ["operands_of", "trial", "writes_uncut"]
 
 
 def trial(seed: int) -> Counter[str]:
@@ -34,7 +34,7 @@ def trial(seed: int) -> Counter[str]:
     ids = [cut.operator for cut in axes.operators]
     read = {u.buffer for cut in axes.operators for u in cut.reads}
     makers = [n for n, b in enumerate(axes.buffers) if b.maker is not None]
-    if any(ALL in cut.writes.axes and axes.buffers[cut.writes.buffer].elements > 1 for cut in axes.operators):
+    if writes_uncut(axes):
         return Counter(["an output is not cut along its operator's axes"])
     whole = random_whole(random, sorted(operands))
     pairs = may_lie_over(network, axes, leaving)
@@ -222,3 +222,10 @@ def in_place_nowhere(nest: Nest) -> Nest:
         return replace(item, body=tuple(map(without, item.body)))
 
     return replace(nest, body=tuple(map(without, nest.body)))
+
+
+def writes_uncut(axes: GroupAxes) -> bool:
+    """Whether an operator writes sides that none of its axes goes along, which the machine does not know."""
+    return any(
+        ALL in cut.writes.axes and axes.buffers[cut.writes.buffer].elements > 1 for cut in axes.operators
+    )

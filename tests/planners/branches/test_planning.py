@@ -193,7 +193,7 @@ def test_what_was_tried_leaves_nothing_behind(seed: int) -> None:
 
 @pytest.mark.thorough
 @given(seed=st.integers(0, 10**9))
-@example(seed=10502226)  # both rules move more there than a plan that stores every output
+@example(seed=10502226)  # what one rule spills is an output of the network, stored in any case
 def test_our_rules_move_no_more_than_the_papers(seed: int) -> None:
     network = random_module_network(Random(seed)).network()
     for share in (0.1, 0.3):
@@ -203,7 +203,8 @@ def test_our_rules_move_no_more_than_the_papers(seed: int) -> None:
         except Infeasible:
             continue
         ours = plan_branches(network, NPU, budget, BranchOptions(rules="ours"))
-        assert ours.plan.result.traffic_bytes <= paper.plan.result.traffic_bytes
+        moved = [made.plan.result.dram_bytes for made in (ours, paper)]
+        assert moved[0] <= moved[1]
 
 
 @pytest.mark.parametrize("rules", ["paper", "ours"])

@@ -17,7 +17,7 @@ from onchip.planners.nests import NestSearch, pairs_of, widened
 from onchip.plans.nest import Nest
 from oracles.nest_cases import group_of as group_over
 from oracles.nest_cases import groups_network, random_whole
-from oracles.nest_trial import operands_of
+from oracles.nest_trial import operands_of, writes_uncut
 from oracles.nest_windows import least_scratch, nests_of, sliding_network
 from oracles.nests import Failed, run_nest, unfused
 from oracles.residuals import residual_network
@@ -164,7 +164,7 @@ def judged(seed: int) -> bool:
     axes, operands, leaving = operands_of(network)
     out = [n for n, b in enumerate(axes.buffers) if b.maker is not None and b.tensor in leaving]
     pairs = pairs_of(axes, out)
-    if not pairs:
+    if not pairs or writes_uncut(axes):
         return False
     pair = random.choice(pairs)
     x, y = (axes.buffers[b].tensor for b in pair)
