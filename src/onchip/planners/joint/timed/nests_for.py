@@ -7,6 +7,7 @@ the stairs: as it is exact, half the room shows what less room costs in bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
@@ -45,7 +46,8 @@ class NestsFor:
                 and (b.maker is None or i in self.leaving)
                 and b.tensor not in group.streamed
             ]
-            self.search = search_of(problem, axes, self.leaving)
+            with suppress(ValueError):  # more operators, buffers or axes than the search takes
+                self.search = search_of(problem, axes, self.leaving)
 
     def fewest_bytes(self, room: int) -> Nest | None:
         """Return the nest of fewest bytes in some room, as far as a search of bounded effort finds it."""
