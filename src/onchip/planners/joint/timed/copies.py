@@ -1,9 +1,9 @@
 """The copies of a nest's buffers that make it fastest in some room.
 
-Exact over one or two copies of every buffer, by branch and bound: on one channel a second copy makes no nest
-slower (seen on all nests tried, not proved here), so that all that is not decided yet in two copies bounds the
-time, and in one the bytes. On several channels it can, and only what the nest takes at least bounds it. More
-copies come one by one, as long as one pays.
+Exact over one or two copies of every buffer, by branch and bound: on one channel a second copy makes no
+nest slower (seen on all nests tried, not proved here), so that all that is not decided yet in two copies
+bounds the time, and in one the bytes. On several channels it can, and only what the nest takes at least
+bounds it. More copies come one by one, as long as one pays.
 """
 
 from __future__ import annotations
