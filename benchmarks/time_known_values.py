@@ -1,13 +1,15 @@
 """Price known nests by the law of time, and print the figures beside those that were found elsewhere.
 
-    .venv/bin/python benchmarks/time_known_values.py NESTS [--walk-all]
+    .venv/bin/python benchmarks/time_known_values.py NESTS [--walk-all] [--plan [TEXT ...]]
 
 NESTS is a text of nests: for every network, chip and scratchpad a line `NETWORK CHIP SIZE KiB: ...`, then one
 with `fastest found TIME ps, BYTES bytes`, then groups, `NAMES TIME ps BYTES bytes, scratch N`, each with its
 nest in lines of `keep`, `for` and `run`. The networks are a layer of GPT-3 6.7B (2,048 tokens, 16 bit), of
 BERT-base (512 tokens, int8) and of ViT-B/16 (197 tokens, int8); the chips `SERVER` and `EDGE` are below. Each
 nest is judged and timed by the checker's own code, and the whole as one plan by `onchip.check`: where a
-tensor is whole, it lies on chip between its groups. With `--walk-all` no period is skipped.
+tensor is whole, it lies on chip between its groups. With `--walk-all` no period is skipped. With `--plan`
+each network (those with a TEXT in `NETWORK SIZE`) is planned for latency by onchip itself instead, and its
+time and bound, by the checker, stand beside the time found elsewhere.
 """
 
 from __future__ import annotations
@@ -24,8 +26,12 @@ from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check, layout_of
 from onchip.check.nest_clock import NestClock
 from onchip.check.units import streams_of, units_of
+from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network import Network
+from onchip.planners.joint.options import JointOptions
+from onchip.planners.joint.planning import plan
+from onchip.planners.placement import PlacementOptions
 from onchip.plans import Alloc, Free, Group, Leaf, Load, Loop, Nest, Plan, PlanChip, Run, Scratch, Store
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
@@ -258,6 +264,24 @@ def program_of(
     return program, sized
 
 
+def planned(case: Case) -> str:
+    """Return a row of onchip's own plan for latency beside the fastest found elsewhere."""
+    began = time.process_time()
+    chip = Chip(case.chip.lower(), 64, "int8", tiles=CHIPS[case.chip])
+    network = NETWORKS[case.network].network
+    made = plan(network, chip, case.room, JointOptions(fuse=True), PlacementOptions(objective="latency"))
+    result = check(made)
+    ours, bound = result.latency_picoseconds, result.latency_lower_bound_picoseconds
+    assert ours is not None
+    assert bound is not None
+    seconds = time.process_time() - began
+    return (
+        f"| {case.network}, {case.chip.lower()}, {case.room // KIB} KiB | {ours:,} | {case.time:,} |"
+        f" {100 * (ours / case.time - 1):+.1f} % | {bound:,} | {100 * (ours / bound - 1):.1f} % |"
+        f" {result.dram_bytes:,} | {len(made.groups)} | {seconds:.0f} |"
+    )
+
+
 def main() -> None:
     """Print every case beside its figures."""
     parser = argparse.ArgumentParser(
@@ -265,29 +289,40 @@ def main() -> None:
     )
     parser.add_argument("nests", type=Path)
     parser.add_argument("--walk-all", action="store_true")
+    parser.add_argument("--plan", nargs="*", metavar="TEXT")
     asked = parser.parse_args()
+    if asked.plan is not None:
+        print(
+            "| network, chip, scratchpad | ours, ps | theirs | | bound | above it | bytes | groups | CPU s |"
+        )
+        print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+        for case in read(asked.nests):
+            name = f"{case.network} {case.room // KIB}"
+            if not asked.plan or any(text in name for text in asked.plan):
+                print(planned(case), flush=True)
+        return
     print("| network, chip, scratchpad | time, ps | theirs | bytes | theirs | scratch | theirs | seconds |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     equal = 0
     for case in read(asked.nests):
         began = time.process_time()
-        plan, theirs = plan_of(case)
-        check(plan)
+        priced, theirs = plan_of(case)
+        check(priced)
         units = units_of(
-            plan.network, plan.groups, alignment=plan.chip.alignment_bytes, weights_resident=False,
-            streamed=streams_of(plan.program),
+            priced.network, priced.groups, alignment=priced.chip.alignment_bytes, weights_resident=False,
+            streamed=streams_of(priced.program),
         )  # fmt: skip
-        clock = NestClock(plan, units, walk_all=asked.walk_all)
+        clock = NestClock(priced, units, walk_all=asked.walk_all)
         times = clock.times()
         took = time.process_time() - began
         ours = max(timed.end for timed in times)
-        assert ours == plan.result.latency_picoseconds
-        moved = plan.result.dram_bytes
+        assert ours == priced.result.latency_picoseconds
+        moved = priced.result.dram_bytes
         name = f"{case.network}, {case.chip.lower()}, {case.room // KIB} KiB"
         print(f"| **{name}** | {ours:,} | {case.time:,} | {moved:,} | {case.bytes:,} | | | {took:.1f} |")
         before = 0
         for totals, (names, picoseconds, bytes_, scratch), group in zip(
-            clock.nests.totals, theirs, plan.groups, strict=True
+            clock.nests.totals, theirs, priced.groups, strict=True
         ):
             nest = units[group.name].nest
             assert nest is not None

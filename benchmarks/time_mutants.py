@@ -55,7 +55,7 @@ MUTANTS = (
     Mutant("late stores are not of the group before", TIMES, "self.before[1] = max(self.before[1], end)", "pass"),
     Mutant("stores go on across every border", TIMES, "            self.flush()\n            self.gate", "            self.gate"),
     Mutant("periods by the compute unit alone", TIMES, "if new - old != (by if uses != used else 0):", "if False:"),
-    Mutant("periods whatever waits to be stored", TIMES, "if before[2] != now[2] or", "if"),
+    Mutant("periods whatever waits to be stored", TIMES, "if before[2] != now[2] or", "if", "each step makes all that waits, so only what the last step of a turn ends waits behind it: the same in every turn but the last"),
     Mutant("the first turn is skipped as well", TIMES, "if before is not None and index else None", "if before is not None else None", "a comparison needs two turns: the first can never be skipped"),
     Mutant("a period too many", TIMES, "body.count - 2 - index, by)", "body.count - 1 - index, by)"),
     Mutant("periods where windows end at borders", TIMES, "not (self.walk_all or self.slides(body))", "not self.walk_all"),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from broken_plans import Broken, Site, breaks
-from timed_plans import EXAMPLE, SPILLED, WORDED, chained, example, timed_plan
 
 from onchip.plans import Leaf, Loop, Nest, Plan, Run, Scratch, Ways
+from timed_plans import EXAMPLE, SPILLED, WORDED, chained, example, timed_plan
 
 
 def _plan(nest: Nest) -> Plan:

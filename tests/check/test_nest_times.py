@@ -6,7 +6,6 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from timed_plans import CHIP, EXAMPLE, SPILLED, TILES, WORDED, chained, example, timed_plan
 
 from nest_networks import nest_of, network_of
 from onchip.base.errors import ChipError, IllegalPlan, PlanFormatError
@@ -17,6 +16,7 @@ from onchip.machines.chip import parse_chip
 from onchip.network import Network, OperatorSpec, Reach, Side
 from onchip.plans import Group, Plan, from_json, from_text, to_json, to_text
 from oracles.nest_clock_trial import time_trial
+from timed_plans import CHIP, EXAMPLE, SPILLED, TILES, WORDED, chained, example, timed_plan
 
 
 def plan(text: str = EXAMPLE, **copies: int) -> Plan:

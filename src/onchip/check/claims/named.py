@@ -21,7 +21,7 @@ _PROVES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "baseline": {"traffic": ("traffic",)},
     "memories": {"memory": ("traffic", "memory")},
     "fusion": {"dram": ("dram",)},
-    "joint": {"dram": ("dram",)},
+    "joint": {"dram": ("dram",), "latency": ("dram", "latency")},
     "segments": {"peak": ("peak",)},
     "rows": {"peak": ("peak",)},
     "branches": {"traffic": ()},

@@ -11,10 +11,11 @@ from onchip.network import bits
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.candidates import Found, NestCandidate, candidates
+from onchip.planners.joint.renamed import renamed
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests import NestSearch, widened
 from onchip.plans import Group
-from onchip.plans.nest import Leaf, Loop, Nest
+from onchip.plans.nest import Nest
 
 __all__ = [
     "IN_BANDS",
@@ -135,7 +136,7 @@ class Nests:
         found = self.costs.nest(text=nest.text, whole=sum(1 << i for i in kept), over=lies, room=room)
         if found is None:
             return None
-        tree = _renamed(self._searches[nest.text].nest(found), self._axes[nest.text], axes)
+        tree = renamed(self._searches[nest.text].nest(found), self._axes[nest.text], axes)
         return self._with_figures(NestWay(nest, axes, kept, tree, {}, 0, 0))
 
     def floor(self, nest: NestCandidate) -> int:
@@ -281,23 +282,3 @@ def search_of(problem: FusionProblem, axes: GroupAxes, leaving: Collection[int])
         windows=WINDOWS,
         accumulator=problem.accumulator,
     )
-
-
-def _renamed(nest: Nest, before: GroupAxes, after: GroupAxes) -> Nest:
-    """Return the nest of one group for another of the same text."""
-    operators = {a.name: b.name for a, b in zip(before.operators, after.operators, strict=True)}
-    buffers = {a.name: b.name for a, b in zip(before.buffers, after.buffers, strict=True)}
-
-    def names(keep: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(buffers[name] for name in keep)
-
-    def item(old: Loop | Leaf) -> Loop | Leaf:
-        if isinstance(old, Leaf):
-            over = None if old.over is None else buffers[old.over]
-            return replace(old, operator=operators[old.operator], over=over)
-        along = tuple((operators[name], axis) for name, axis in old.over)
-        return replace(
-            old, over=along, body=tuple(map(item, old.body)), keep=names(old.keep), ring=names(old.ring)
-        )
-
-    return Nest(tuple(map(item, nest.body)), names(nest.keep))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from onchip.base.errors import UsageError
 from onchip.base.options import group, like, option, options
@@ -75,6 +76,9 @@ DEFAULTS = JointOptions(fuse=True)
 SHARED = ("time_limit", "memory_limit", "seed", "in_place")
 """Options of placement that joint planning obeys; `in_place` is a part of `overlap`."""
 
+OBJECTIVES = ("traffic", "latency")
+"""What joint plans may make small: all bytes that cross, or on chips that state rates of tiles the time."""
+
 
 def refuse(options: JointOptions, placing: PlacementOptions) -> None:
     """Raise `UsageError` for an option of placement that joint planning does not have, or that `options`
@@ -87,6 +91,8 @@ def refuse(options: JointOptions, placing: PlacementOptions) -> None:
         begins = f.name in ("state", "capacity") and placing.state
         if begins and all(text.startswith("=") for text in placing.state):
             continue  # caches that begin
+        if f.name == "objective" and asked in OBJECTIVES:
+            continue
         if f.name not in SHARED and asked != getattr(plain, f.name):
             flag = ("--no-" if asked is False else "--") + f.name.replace("_", "-")
             raise UsageError("does not go with --fuse", item=flag)
@@ -102,6 +108,7 @@ class FusedPlacementOptions:
     concat_views: bool = like(JointOptions, "concat_views")
     channel_tile: int | None = like(JointOptions, "channel_tile")
     in_place: bool = like(PlacementOptions, "in_place")
+    objective: Literal["traffic", "peak", "latency", "energy"] = like(PlacementOptions, "objective")
     memory_limit: int = like(PlacementOptions, "memory_limit")
     seed: int = like(PlacementOptions, "seed")
     time_limit: float | None = like(PlacementOptions, "time_limit")
@@ -119,7 +126,7 @@ class FusedPlacementOptions:
                 concat_views=self.concat_views,
                 channel_tile=self.channel_tile,
             ),
-            PlacementOptions(**{key: getattr(self, key) for key in SHARED}),
+            PlacementOptions(**{key: getattr(self, key) for key in (*SHARED, "objective")}),
         )
 
 

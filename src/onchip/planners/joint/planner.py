@@ -19,9 +19,15 @@ def _solve(network: Network, chip: Chip, budget: int, options: FusedPlacementOpt
 
 
 def _options_of(plan: Plan) -> FusedPlacementOptions:
-    """Return the options that a plan records; a file of a version without nests does not name them."""
+    """Return the options that a plan records; a file of a version without nests does not name them.
+
+    What is the objective `traffic` for users is `dram` in a plan: weights count, too.
+    """
     nests = plan.options.get("nests", False)
-    found: FusedPlacementOptions = recorded(FusedPlacementOptions, plan, but=("nests",), nests=nests)
+    goal = "latency" if plan.options.get("objective") == "latency" else "traffic"
+    found: FusedPlacementOptions = recorded(
+        FusedPlacementOptions, plan, but=("nests", "objective"), nests=nests, objective=goal
+    )
     return found
 
 

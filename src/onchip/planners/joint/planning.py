@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from onchip.base.errors import Infeasible, NegativeAnswer
+from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits, mask
@@ -28,6 +28,7 @@ from onchip.planners.joint.nests import LAST_LOOKS, MORE_LOOKS, MOST_LOOKS, Nest
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import moved_bytes, program
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
+from onchip.planners.joint.timed import quickest
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
@@ -106,7 +107,40 @@ def solve(
     placing = placing or PlacementOptions()
     refuse(options, placing)
     with (limits or Limits.of(placing)).interruptible() as limits:
+        if placing.objective == "latency":
+            return _in_time(network, chip, budget, options, placing, limits)
         return _Run(network, chip, budget, options, placing, limits).run()
+
+
+def _in_time(
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: JointOptions,
+    placing: PlacementOptions,
+    limits: Limits,
+) -> Joint:
+    """Return the fastest plan found, from the one of fewest bytes.
+
+    What stays at an address of its own, and is joined by no concat, may run in any nest.
+    """
+    if chip.tiles is None:
+        raise UsageError(
+            f"latency with --fuse needs the rates of tiles, and {chip.name} states none", item="--objective"
+        )
+    if not options.nests:
+        raise UsageError("latency with --fuse is of nests, and --no-nests forbids them", item="--objective")
+    apart = replace(options, overlap=False, concat_views=False)
+    run = _Run(
+        network,
+        chip,
+        budget,
+        apart,
+        replace(placing, in_place=False, objective="traffic"),
+        limits.until(SEARCHED),
+    )
+    made = run.run()
+    return replace(made, plan=quickest(made.plan, run.problem, run.began, limits))
 
 
 @dataclass(frozen=True, slots=True)

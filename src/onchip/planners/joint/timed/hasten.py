@@ -1,0 +1,219 @@
+"""From a plan of fewest bytes to one of the shortest time: docs/objectives.md, "Latency of nests".
+
+Every run becomes a nest with copies, the fastest of a few in the bytes that are free while it runs; then
+groups begin beside the one before, where that is legal and there is room. Times add up: a group begins when
+all before it has ended, unless it is beside that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from onchip.base.errors import NegativeAnswer
+from onchip.network import Network
+from onchip.network.axes import GroupAxes, axes_of
+from onchip.network.vector_work import vector_operations
+from onchip.planners.fusion import FusionProblem
+from onchip.planners.joint.renamed import renamed
+from onchip.planners.joint.timed.climb import climbed
+from onchip.planners.joint.timed.copies import Chosen, best_copies
+from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest
+from onchip.planners.joint.timed.pricing import Opened, Priced, TimedGroup
+from onchip.planners.joint.timed.rooms import RunAt, free_ranges, largest, runs_of
+from onchip.planners.limits import Limits
+from onchip.planners.nests import group_key
+from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch
+
+__all__ = ["Fastest", "Hastened", "hastened"]
+
+FEW_PRICES = 24
+"""The most copies that are looked at for one of several nests; of the best of them, as many as are needed."""
+
+STAIRS_STEPS, CLIMB_STEPS = 4_000, 2_000
+"""The most steps of a nest, but for the plan's own, that are walked: of those of fewest bytes, and of those
+near the best."""
+
+
+@dataclass(frozen=True)
+class Hastened:
+    """A program whose runs are nests, with its groups, and for each run what it was chosen from."""
+
+    program: tuple[Instruction, ...]
+    groups: tuple[Group, ...]
+    runs: tuple[RunAt, ...]
+    chosen: tuple[Priced, ...]
+
+
+class Fastest:
+    """The fastest nest of a group in some room; groups that differ in names alone are searched once."""
+
+    def __init__(self, problem: FusionProblem, plan: Plan, limits: Limits, looks: int = 0) -> None:
+        assert plan.chip.tiles is not None
+        self.problem, self.tiles, self.limits, self.looks = problem, plan.chip.tiles, limits, looks
+        self.known: dict[object, tuple[GroupAxes, Priced | None]] = {}
+
+    def group(self, operators: tuple[int, ...], streamed: Collection[int]) -> TimedGroup:
+        """Return the group of some operators on the problem's chip."""
+        problem = self.problem
+        return TimedGroup(
+            problem.network,
+            operators,
+            frozenset(streamed),
+            self.tiles,
+            problem.alignment,
+            problem.accumulator,
+        )
+
+    def of(
+        self, operators: tuple[int, ...], streamed: Collection[int], room: int, own: Nest | None = None
+    ) -> Priced | None:
+        """Return the fastest nest found in `room` bytes, of which `own` may be one; None if none fits."""
+        network = self.problem.network
+        axes = axes_of(network, operators)
+        if isinstance(axes, str):
+            return None
+        key = _key(network, axes, operators, streamed, room, own)
+        if key not in self.known:
+            self.known[key] = axes, self.search(operators, streamed, room, own)
+        other, found = self.known[key]
+        if found is None or other is axes:
+            return found
+        return replace(found, nest=renamed(found.nest, other, axes))
+
+    def search(
+        self, operators: tuple[int, ...], streamed: Collection[int], room: int, own: Nest | None
+    ) -> Priced | None:
+        group = self.group(operators, streamed)
+        made = NestsFor(self.problem, group, self.limits)
+        best: tuple[Opened, Chosen] | None = None
+        quick = replace(group, most_steps=STAIRS_STEPS)
+        for nest in (*(() if own is None else (own,)), *made.stairs(room)):
+            opened = opened_nest(group if nest is own else quick, nest)
+            if opened is None:
+                continue
+            below = None if best is None else best[1].priced.time
+            chosen = best_copies(opened, room, below=below, most_prices=FEW_PRICES)
+            if chosen is not None:
+                best = opened, chosen
+        if best is None:
+            return None
+        nest, chosen = best[0].nest, best[1]
+        if self.looks:
+            quick = replace(group, most_steps=CLIMB_STEPS)
+            nest, chosen = climbed(quick, nest, chosen, room, self.looks, self.limits)
+        if not chosen.complete:
+            opened = group.opened(nest)
+            assert opened is not None
+            chosen = best_copies(opened, room, below=chosen.priced.time) or chosen
+        return chosen.priced
+
+
+def hastened(plan: Plan, fastest: Fastest) -> Hastened:
+    """Return the program of a plan with a fast nest for every run, none beside another.
+
+    Raises `NegativeAnswer` naming operators that run as no nest, or for which none fits.
+    """
+    network = plan.network
+    runs = runs_of(plan)
+    chosen: list[Priced] = []
+    groups: dict[int, tuple[Group, int]] = {}
+    names = _Names(plan)
+    for run in runs:
+        low, high = largest(free_ranges(run.taken, plan.budget, plan.chip.alignment_bytes))
+        own = run.group.tiling if run.group is not None and isinstance(run.group.tiling, Nest) else None
+        found = fastest.of(run.operators, run.streamed, high - low, own)
+        if found is None:
+            raise NegativeAnswer(_no_nest(network, run, high - low))
+        chosen.append(found)
+        group = fastest.group(run.operators, run.streamed)
+        groups[run.index] = group.group(found.nest, names.of(run), found.scratch), low
+    program: list[Instruction] = []
+    for index, step in enumerate(plan.program):
+        if isinstance(step, Scratch):
+            continue
+        if not isinstance(step, Run):
+            program.append(step)
+            continue
+        group_, low = groups[index]
+        run = next(one for one in runs if one.index == index)
+        if group_.scratch_bytes:
+            program.append(Scratch(group_.name, low))
+        program.append(Run(group_.name, _streaming(fastest, run, group_)))
+    made = tuple(group for group, _ in groups.values())
+    return Hastened(tuple(program), made, tuple(runs), tuple(chosen))
+
+
+def _streaming(fastest: Fastest, run: RunAt, group: Group) -> tuple[tuple[str, int], ...]:
+    assert isinstance(group.tiling, Nest)
+    law = fastest.group(run.operators, run.streamed).law(group.tiling)
+    tensors = fastest.problem.network.tensors
+    return tuple((tensors[t].name, moved) for t, moved in law.crossing.items())
+
+
+class _Names:
+    """Names for the groups of operators that had none."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.taken = {group.name for group in plan.groups} | set(plan.network.operator_id)
+        self.count = 0
+
+    def of(self, run: RunAt) -> str:
+        if run.group is not None:
+            return run.group.name
+        while True:
+            self.count += 1
+            name = f"n{self.count}"
+            if name not in self.taken:
+                self.taken.add(name)
+                return name
+
+
+def _no_nest(network: Network, run: RunAt, room: int) -> str:
+    names = ", ".join(network.operators[v].name for v in run.operators[:3])
+    more = " and more" if len(run.operators) > 3 else ""
+    axes = axes_of(network, run.operators)
+    reason = f": {axes}" if isinstance(axes, str) else f" in the {room:,} bytes that are free"
+    return (
+        f"no times are known but of nests, and none was found for {names}{more}{reason}; another --budget may"
+        " help"
+    )
+
+
+def _key(
+    network: Network,
+    axes: GroupAxes,
+    operators: tuple[int, ...],
+    streamed: Collection[int],
+    room: int,
+    own: Nest | None,
+) -> object:
+    """Return what tells groups apart but names."""
+    tensors = [b.tensor for b in axes.buffers]
+    leaving = [
+        n
+        for n, b in enumerate(axes.buffers)
+        if b.maker is not None
+        and b.tensor is not None
+        and network.readers[b.tensor] & ~sum(1 << v for v in operators)
+    ]
+    leaving += [
+        n
+        for n, t in enumerate(tensors)
+        if t is not None and (network.output_roots >> t & 1 or not network.readers[t])
+    ]
+    whole = [n for n, t in enumerate(tensors) if t is not None and t not in streamed]
+    work = [(network.operators[v].work, vector_operations(network, v)) for v in operators]
+    kinds = [(b.whole, t is None) for b, t in zip(axes.buffers, tensors, strict=True)]
+    text = group_key(axes, leaving, whole)
+    return text, tuple(work), tuple(kinds), room, None if own is None else _nameless(own, axes)
+
+
+def _nameless(nest: Nest, axes: GroupAxes) -> Nest:
+    """Return a nest with operators and buffers by their places in the group."""
+    plain = replace(
+        axes,
+        operators=tuple(replace(op, name=str(n)) for n, op in enumerate(axes.operators)),
+        buffers=tuple(replace(b, name=str(n)) for n, b in enumerate(axes.buffers)),
+    )
+    return renamed(nest, axes, plain)

@@ -1,0 +1,103 @@
+"""The nests from which a group's fastest is chosen: its own, and those of fewest bytes in less room.
+
+A nest that takes less of the room leaves some for copies. The search for fewest bytes is asked for rooms down
+the stairs: as it is exact, half the room shows what less room costs in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from onchip.network.axes import GroupAxes, axes_of
+from onchip.planners.fusion import FusionProblem
+from onchip.planners.joint.nests import MORE_LOOKS, search_of
+from onchip.planners.joint.timed.pricing import Opened, TimedGroup
+from onchip.planners.joint.timed.spelled import spelled
+from onchip.planners.limits import Limits
+from onchip.planners.nests import NestSearch, widened
+from onchip.plans import Nest
+
+__all__ = ["STAIRS", "NestsFor", "opened_nest"]
+
+STAIRS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.125)
+"""The parts of the room for which a nest of fewest bytes is asked."""
+
+
+class NestsFor:
+    """The nests of fewest bytes of one group; nothing is searched before somebody asks."""
+
+    def __init__(self, problem: FusionProblem, group: TimedGroup, limits: Limits) -> None:
+        self.problem, self.group, self.limits = problem, group, limits
+        axes = axes_of(problem.network, group.operators)
+        self.reason = axes if isinstance(axes, str) else ""
+        self.search: NestSearch | None = None
+        if isinstance(axes, GroupAxes):
+            self.axes = axes
+            members = sum(1 << v for v in group.operators)
+            escaping = problem.escaping(members)
+            self.leaving = [
+                i for i, b in enumerate(axes.buffers) if b.tensor is not None and escaping >> b.tensor & 1
+            ]
+            self.whole = [
+                i
+                for i, b in enumerate(axes.buffers)
+                if b.tensor is not None
+                and (b.maker is None or i in self.leaving)
+                and b.tensor not in group.streamed
+            ]
+            with suppress(ValueError):  # more operators, buffers or axes than the search takes
+                self.search = search_of(problem, axes, self.leaving)
+
+    def fewest_bytes(self, room: int) -> Nest | None:
+        """Return the nest of fewest bytes in some room, as far as a search of bounded effort finds it."""
+        if self.search is None:
+            return None
+        answer = self.search.core.best(
+            whole=self.whole,
+            room=room,
+            below=None,
+            most_shapes=MORE_LOOKS,
+            limits=self.limits.core(lambda _: self.limits.stopped()),
+        )
+        return None if answer.found is None else self.search.nest(answer.found)
+
+    def wider(self, nest: Nest, room: int) -> Nest:
+        """Return a nest with larger tiles, as far as they fit."""
+        return widened(
+            self.axes,
+            self.leaving,
+            self.whole,
+            nest,
+            room,
+            alignment=self.group.alignment,
+            accumulator=self.group.accumulator,
+        )
+
+    def stairs(self, room: int) -> Iterator[Nest]:
+        """Yield nests of fewest bytes for less and less room, each also with tiles that leave room."""
+        seen: set[Nest] = set()
+        for part in STAIRS:
+            nest = self.fewest_bytes(round(room * part))
+            if nest is None or self.limits.over():
+                return
+            for wide in (1.0, 0.6, 0.4):
+                if wide * room >= round(room * part) or wide == 1.0:
+                    made = self.wider(nest, round(room * wide * (part if wide < 1.0 else 1.0)))
+                    if made not in seen:
+                        seen.add(made)
+                        yield made
+            if nest not in seen:
+                seen.add(nest)
+                yield nest
+
+
+def opened_nest(group: TimedGroup, nest: Nest) -> Opened | None:
+    """Return a nest spelled out and ready to be priced, or as it is where spelling it out costs more."""
+    plain = group.opened(nest)
+    if plain is None:
+        return None
+    out = group.opened(spelled(plain.nest, plain.law.layout))
+    if out is None or out.bytes != plain.bytes or out.law.layout.extent > plain.law.layout.extent:
+        return plain
+    return out

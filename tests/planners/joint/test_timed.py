@@ -1,0 +1,196 @@
+"""Joint plans for the shortest time: copies against brute force, bounds, refusals, legal plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+import pytest
+
+import onchip
+from nest_networks import network_of
+from onchip.base.errors import UsageError
+from onchip.check import check
+from onchip.machines.chip import Chip
+from onchip.machines.tile_rates import TileRates
+from onchip.network import Network, bits
+from onchip.planners.fusion import FusionProblem
+from onchip.planners.joint.options import DEFAULTS, fusion_options
+from onchip.planners.joint.timed.bound import least_picoseconds
+from onchip.planners.joint.timed.copies import best_copies
+from onchip.planners.joint.timed.hasten import Fastest
+from onchip.planners.joint.timed.partition import streamed_of
+from onchip.planners.joint.timed.pricing import Opened, TimedGroup
+from onchip.planners.joint.timed.spelled import spelled
+from onchip.planners.limits import NO_LIMITS
+from onchip.plans import Nest, Plan
+from oracles.copies_trial import copies_trial
+from timed_plans import EXAMPLE, SPILLED, TILES, WORDED, example
+
+
+@pytest.fixture(autouse=True)
+def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Networks of two operators need few."""
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_LOOKS", 2)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.LOOKS", 25)
+
+
+CHIP = Chip("example", 1, "int8", tiles=TILES)
+
+
+def opened(text: str = EXAMPLE) -> Opened:
+    """The nest of the worked example, ready to be priced."""
+    network = WORDED.network
+    streamed = frozenset(bits(network.input_roots | network.output_roots))
+    found = TimedGroup(network, (0, 1), streamed, TILES).opened(example(text))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "time"),
+    [
+        (EXAMPLE, 72, 113_000),
+        (EXAMPLE, 71, 131_000),
+        (EXAMPLE, 63, 158_000),
+        (SPILLED, 56, 350_000),
+        (SPILLED, 64, 314_000),
+    ],
+)
+def test_the_worked_example_gets_its_best_copies(text: str, room: int, time: int) -> None:
+    """docs/nest-times.md has these times; the copies of `x` and `z` at the root are free to choose, too."""
+    found = best_copies(opened(text), room)
+    assert found is not None
+    assert found.complete
+    assert found.priced.time <= time
+    assert found.priced.scratch <= room
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_copies_are_those_of_brute_force(seed: int) -> None:
+    copies_trial(seed)
+
+
+def test_a_nest_spelled_out_moves_as_much_and_names_all_that_moves() -> None:
+    network = WORDED.network
+    lines = ["for f 2", "  run up", "  run down"]
+    from nest_networks import nest_of
+
+    nest, _ = nest_of(WORDED, lines)
+    (loop,) = nest.body
+    sliced = Nest((replace(loop, body=tuple(replace(leaf, slices=((0, 2),)) for leaf in loop.body)),))  # type: ignore[union-attr,type-var,call-arg]
+    group = TimedGroup(network, (0, 1), frozenset(bits(network.input_roots | network.output_roots)), TILES)
+    plain = group.opened(sliced)
+    assert plain is not None
+    out = group.opened(spelled(plain.nest, plain.law.layout))
+    assert out is not None
+    assert (out.bytes, out.law.layout.need) == (plain.bytes, plain.law.layout.need)
+    assert {unit.name for unit in out.units} == {"A", "B", "x", "z"}
+    assert not plain.units
+
+
+@cache
+def planned(network: Network, budget: int, chip: Chip = CHIP) -> Plan:
+    """The plan for latency, which the checker takes."""
+    made = onchip.plan(network, chip, budget, fuse=True, objective="latency")
+    check(made)
+    return made
+
+
+def test_a_plan_for_latency_is_fast_and_says_how_far_it_is_from_its_bound() -> None:
+    made = planned(WORDED.network, 80)
+    result = made.result
+    assert result.latency_picoseconds is not None
+    assert result.latency_picoseconds < 158_000  # the example with one copy of everything
+    bound = least_picoseconds(WORDED.network, TILES, 80)
+    assert result.latency_lower_bound_picoseconds == bound
+    assert (result.status == "optimal") == (result.latency_picoseconds == bound)
+    assert made.options["objective"] == "latency"
+    assert all(isinstance(group.tiling, Nest) for group in made.groups)
+
+
+def without_copies(nest: Nest) -> Nest:
+    from oracles.nest_clock_trial import without_copies as without
+
+    return without(nest)
+
+
+@pytest.mark.parametrize("budget", [40, 72])
+def test_no_plan_is_slower_than_with_one_copy(budget: int) -> None:
+    made = planned(WORDED.network, budget)
+    plain = replace(
+        made,
+        groups=tuple(replace(group, tiling=without_copies(group.tiling)) for group in made.groups),  # type: ignore[arg-type]
+    )
+    from onchip.check.nest_clock import nest_times_of
+
+    one = max(timed.end for timed in nest_times_of(plain))
+    assert made.result.latency_picoseconds is not None
+    assert made.result.latency_picoseconds <= one
+
+
+def test_operators_that_need_nothing_of_each_other_run_beside_each_other() -> None:
+    """Two chains: the second one's first loads come while the first one's last results go."""
+    worded = network_of(
+        "m=8 d=8 f=8 y=8",
+        ["one MatMul: a(m,f) = x(m,d) A(d,f)", "two MatMul: b(m,y) = w(m,d) B(d,y)"],
+        ["x", "w"],
+        ["a", "b"],
+    )
+    made = planned(worded.network, 2_000)
+    assert len(made.groups) == 2
+    assert any(isinstance(group.tiling, Nest) and group.tiling.beside for group in made.groups)
+
+
+def test_equal_groups_are_searched_once() -> None:
+    lines = [f"op{n} MatMul: t{n + 1}(m,e) = t{n}(m,d) W{n}(d,e)" for n in range(1)]
+    worded = network_of(
+        "m=8 d=8 e=8 f=8",
+        [*lines, "other MatMul: u1(m,f) = u0(m,d) V(d,f)"],
+        ["t0", "u0"],
+        ["t1", "u1"],
+    )
+    problem = FusionProblem.of(worded.network, CHIP, fusion_options(DEFAULTS), 100)
+    fastest = Fastest(problem, onchip.plan(worded.network, CHIP, 400, fuse=True), NO_LIMITS)
+    first, second = (fastest.of((v,), streamed_of(problem, (v,)), 100) for v in (0, 1))
+    assert first is not None
+    assert second is not None
+    assert len(fastest.known) == 1
+    assert (first.time, first.bytes) == (second.time, second.bytes)
+    assert first.nest != second.nest
+
+
+def test_bounds_hold_for_random_plans() -> None:
+    """Whatever the nests, copies and channels, a plan takes no less than its bound."""
+    from oracles.copies_trial import bound_trial
+
+    assert sum(bound_trial(seed) for seed in range(20)) > 8
+
+
+def refused(chip: Chip, **options: object) -> str:
+    with pytest.raises(UsageError) as refusal:
+        onchip.plan(WORDED.network, chip, 100, fuse=True, objective="latency", **options)
+    return str(refusal.value)
+
+
+def test_a_chip_without_rates_of_tiles_and_plans_without_nests_are_refused() -> None:
+    assert "example states none" in refused(replace(CHIP, tiles=None))
+    assert "--no-nests" in refused(CHIP, nests=False)
+
+
+def test_a_plan_for_latency_is_made_again_by_its_planner() -> None:
+    from onchip.planners.joint.planner import PLANNER
+
+    options = PLANNER.options_of(planned(WORDED.network, 80))
+    assert options.objective == "latency"
+    assert not options.overlap
+
+
+def test_rates_do_not_matter_to_which_copies_are_legal() -> None:
+    slow = TileRates(10**9, (replace(TILES.channels[0], bytes_per_second=1),), 1, TILES.sides)
+    group = replace(opened().group, tiles=slow)
+    other = group.opened(example(EXAMPLE))
+    assert other is not None
+    for copies in product((1, 2), repeat=len(other.units)):
+        assert other.scratch(copies) == opened().scratch(copies)
