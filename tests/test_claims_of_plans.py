@@ -39,7 +39,7 @@ def onchip(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
 
 @pytest.fixture(scope="module")
 def made() -> Plan:
-    return onchip_package.plan(MODEL, budget="MR")  # 401,408 B of traffic
+    return onchip_package.plan(MODEL, budget="MR", fuse=False)  # 401,408 B of traffic
 
 
 def _edited(plan: Plan, edit: Any) -> Plan:
@@ -121,7 +121,7 @@ def test_fresh_is_proved_and_read_is_claimed(made: Plan, tmp_path: Path) -> None
 
 
 def test_what_the_checker_derives_is_no_claim() -> None:
-    roomy = onchip_package.plan(MODEL, budget="16MiB")
+    roomy = onchip_package.plan(MODEL, budget="16MiB", fuse=False)
     assert standing(Plan.from_text(roomy.to_json())) == "derived"
     fused = onchip_package.plan("zoo:alexnet", budget="4MiB", fuse=True)
     assert standing(Plan.from_text(fused.to_json())) == "derived"
@@ -152,7 +152,8 @@ def test_nothing_claimed_is_none(made: Plan) -> None:
 )
 def test_prove_solves_again(options: dict[str, Any]) -> None:
     model = "zoo:squeezenet1_0" if options.get("fuse") or "4MiB" in options["budget"] else MODEL
-    plan = Plan.from_text(onchip_package.plan(model, **{"time_limit": 60.0, **options}).to_text())
+    asked = {"time_limit": 60.0, "fuse": False, **options}
+    plan = Plan.from_text(onchip_package.plan(model, **asked).to_text())
     if standing(plan) in ("claimed", "proved"):
         assert prove(plan).outcome == "proved"
 
@@ -192,7 +193,7 @@ def test_a_proof_names_the_space_that_a_file_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the space struck out, an order in the options that shrinks it would stand nowhere."""
-    made = onchip_package.plan(MODEL, budget="MR", order="given")
+    made = onchip_package.plan(MODEL, budget="MR", order="given", fuse=False)
     path = tmp_path / "p.json"
     bare = replace(made, result=replace(made.result, space=""))
     path.write_text(to_json(replace(bare, result=replace(bare.result, claim_sha256=claim_digest(bare)))))
@@ -258,8 +259,8 @@ def _refused(plan: Plan, rule: str, reason: str) -> None:
 
 
 def test_a_plan_in_another_order_is_not_the_best_of_the_given_one(ladder: Network) -> None:
-    free = onchip_package.plan(ladder, budget="MR")
-    given = onchip_package.plan(ladder, budget="MR", order="given")
+    free = onchip_package.plan(ladder, budget="MR", fuse=False)
+    given = onchip_package.plan(ladder, budget="MR", order="given", fuse=False)
     assert free.result.traffic_bytes < given.result.traffic_bytes
     forged = _claiming(replace(free, options=given.options), space=given.result.space)
     _refused(forged, "claim", "option order is given")
@@ -290,7 +291,7 @@ def test_shared_bytes_need_an_option_that_lets_them(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    shared = onchip_package.plan(ladder, budget="MR", in_place=True)
+    shared = onchip_package.plan(ladder, budget="MR", in_place=True, fuse=False)
     for options in ({"in_place": False}, {"planner": "baseline"}, {"planner": "fusion"}):
         forged = _read(shared, **options)
         with pytest.raises(IllegalPlan) as refusal:
@@ -323,12 +324,12 @@ def test_options_of_fusion_bind_its_groups() -> None:
 
 
 def test_resident_weights_are_in_the_workspaces(ladder: Network) -> None:
-    streamed = onchip_package.plan(ladder, budget="MR")
+    streamed = onchip_package.plan(ladder, budget="MR", fuse=False)
     words = streamed.result.space.replace("weights streamed", "weights resident while their operator runs")
     forged = _claiming(replace(streamed, options={**streamed.options, "weights": "resident"}), space=words)
     _refused(forged, "claim", "option weights is resident")
     assert prove(forged).outcome == "not decided"
-    resident = onchip_package.plan(ladder, budget="MR", weights="resident")
+    resident = onchip_package.plan(ladder, budget="MR", weights="resident", fuse=False)
     assert resident.result.space == words
     assert prove(_read(resident)).outcome == "proved"
 
@@ -339,7 +340,7 @@ def test_another_chip_than_the_plan_records_is_refused(
     plan, chip = tmp_path / "plan.json", tmp_path / "chip.toml"
     given = {"dram_picojoules_per_byte": 1.0, "alignment_bytes": 1}
     made = replace(RATED, rates=Rates(dram_picojoules_per_byte=1.0))
-    onchip_package.plan(ladder, made, budget="MR", objective="energy").save(plan)
+    onchip_package.plan(ladder, made, budget="MR", objective="energy", fuse=False).save(plan)
 
     def said(name: str, **figures: float) -> tuple[int, str]:
         lines = [f'name = "{name}"', 'element = "int8"', *(f"{k} = {v}" for k, v in figures.items())]
@@ -369,7 +370,7 @@ def test_another_chip_than_the_plan_records_is_refused(
     ],
 )  # fmt: skip
 def test_options_of_another_type_are_refused(ladder: Network, key: str, value: Any) -> None:
-    forged = _read(onchip_package.plan(ladder, budget="MR"), **{key: value})
+    forged = _read(onchip_package.plan(ladder, budget="MR", fuse=False), **{key: value})
     _refused(forged, "result", f"option {key} is")
     if key in PINNED:  # and what is proved without a check takes the plan's own pins
         assert prove(forged).outcome == "proved"
@@ -394,7 +395,7 @@ def test_the_checker_knows_the_options_of_every_planner(planner: str, kind: type
         if get_origin(hint) is Literal:
             assert known == get_args(hint)
         else:
-            assert (known is bool) == (hint is bool)
+            assert (known is bool) == (bool in (hint, *get_args(hint)))
             assert isinstance(known, range) == (int in (hint, *get_args(hint)))
 
 
@@ -411,7 +412,7 @@ def test_a_proof_says_which_bounds_it_proves(
     generic = onchip_package.chip("generic")
     rates = Rates(dram_bytes_per_second=1e9, macs_per_second=1e9, dram_picojoules_per_byte=1.0)
     chip = replace(generic, name="rated", rates=rates)
-    made = onchip_package.plan(ladder, chip, budget="MR")
+    made = onchip_package.plan(ladder, chip, budget="MR", fuse=False)
     latency = made.result.latency_picoseconds
     assert latency is not None
     honest = prove(_read(made))
@@ -454,7 +455,7 @@ def test_a_proof_says_which_bounds_it_proves(
 def test_no_plan_of_a_planner_is_refused(ladder: Network, options: dict[str, Any]) -> None:
     rates = replace(RATED.rates, dram_bytes_per_second=1e9, macs_per_second=1e9)
     chip = replace(RATED, rates=rates)
-    made = _read(onchip_package.plan(ladder, chip, **options))
+    made = _read(onchip_package.plan(ladder, chip, **{"fuse": False, **options}))
     assert made.check() == made.result
     if standing(made) == "claimed":
         proof = prove(made, chip=chip)

@@ -326,7 +326,7 @@ def test_moves_between_memories(tmp_path: Path) -> None:
     """A tensor that waits in a memory from which no operator reads: whole operators, loaded and moved."""
     model = source(tmp_path, SKIPPED, w1=(32, 8, 1, 1), w2=(32, 32, 1, 1), w3=(8, 32, 1, 1))
     (tmp_path / "two.toml").write_text(TWO_MEMORIES)
-    plan = onchip.plan(model, chip=str(tmp_path / "two.toml"))
+    plan = onchip.plan(model, chip=str(tmp_path / "two.toml"), fuse=False)
     assert plan.result.move_bytes
     told = ran(tmp_path, program_of(plan, model), plan, model)
     assert told["copied_bytes"] == plan.result.dram_bytes

@@ -74,7 +74,7 @@ def test_rows_are_what_the_planners_say(tmp_path: Path) -> None:
         try:
             if row["planner"] == "plan":
                 plan = onchip.plan(
-                    "zoo:squeezenet1_0", "optimus", row["budget_bytes"], dtype="int16", **options
+                    "zoo:squeezenet1_0", "optimus", row["budget_bytes"], dtype="int16", fuse=False, **options
                 )
             else:
                 fused = onchip.fuse("zoo:squeezenet1_0", "optimus", row["budget_bytes"])

@@ -67,24 +67,17 @@ def main() -> NoReturn:
         _complain(f"onchip: {line}")
         code = 2
     except Exception as problem:
-        if not hasattr(problem, "format_message"):
+        if isinstance(problem.__cause__, KeyboardInterrupt):
+            code = 130  # pressed while Python names the fields of a class, which makes an error of it
+        elif not hasattr(problem, "format_message"):
             from onchip.base.crash import CRASHED, log_of
 
             line = log_of(problem)
             _as_data({"kind": "crash", "message": line, "exit_code": CRASHED})
             _complain(line)
             sys.exit(CRASHED)
-        if type(problem).__name__ == "NoArgsIsHelpError":  # the help is the answer
-            try:
-                print(problem.ctx.get_help(), flush=True)  # type: ignore[attr-defined]
-            except OSError:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
-            sys.exit(2)
-        line = one_line(" ".join(line.strip() for line in problem.format_message().split("\n")))
-        if line:
-            _as_data({"kind": "usage-error", "message": line, "exit_code": 2})
-            _complain(f"onchip: {line} (see onchip --help)")
-        code = 2
+        else:
+            code = _misused(problem)
     if code == 130:
         # The answer may be complete in its file already: only the printing was interrupted.
         whole = answer.written()
@@ -111,3 +104,18 @@ def _complain(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def _misused(problem: Any) -> int:
+    """Say what is wrong with the arguments, or print the help where there are none; return the exit code."""
+    if type(problem).__name__ == "NoArgsIsHelpError":  # the help is the answer
+        try:
+            print(problem.ctx.get_help(), flush=True)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(2)
+    line = one_line(" ".join(line.strip() for line in problem.format_message().split("\n")))
+    if line:
+        _as_data({"kind": "usage-error", "message": line, "exit_code": 2})
+        _complain(f"onchip: {line} (see onchip --help)")
+    return 2

@@ -1,4 +1,4 @@
-"""What a network needs where nothing fits: the least found, MR and MP."""
+"""The need of a network where nothing fits: the least found, MR and MP."""
 
 from __future__ import annotations
 

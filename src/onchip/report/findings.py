@@ -200,7 +200,7 @@ def dram_bound(plan: Plan) -> int:
 def _goal(plan: Plan) -> tuple[int, int]:
     """Return the value of the plan's objective, and the bound claimed of it."""
     r = plan.result
-    if is_grouped(plan):
+    if is_grouped(plan) and objective(plan) != "latency":
         return r.dram_bytes, dram_bound(plan)
     value, bound = {
         "peak": (r.extent_bytes, r.peak_lower_bound_bytes),

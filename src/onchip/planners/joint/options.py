@@ -77,7 +77,7 @@ SHARED = ("time_limit", "memory_limit", "seed", "in_place")
 """Options of placement that joint planning obeys; `in_place` is a part of `overlap`."""
 
 OBJECTIVES = ("traffic", "latency")
-"""What joint plans may make small: all bytes that cross, or on chips that state rates of tiles the time."""
+"""The figures that joint plans may make small: bytes that cross, or on chips with rates of tiles the time."""
 
 
 def refuse(options: JointOptions, placing: PlacementOptions) -> None:

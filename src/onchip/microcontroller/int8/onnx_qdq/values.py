@@ -53,7 +53,7 @@ class Quantised:
 
 @dataclass
 class Values:
-    """What is known of every value: `held` in tensors, `stored` as constants of integers."""
+    """All that is known of every value: `held` in tensors, `stored` as constants of integers."""
 
     graph: Graph
     constants: Constants
