@@ -13,7 +13,7 @@ import pytest
 CALLS = [
     ("fuse", "zoo:squeezenet1_0", "--budget", "64KiB"),
     ("fuse", "zoo:alexnet", "--chip", "optimus", "--search", "algorithm1"),
-    ("plan", "zoo:densenet121", "--budget", "MR"),
+    ("plan", "zoo:densenet121", "--budget", "MR", "--no-fuse"),
     ("plan", "zoo:squeezenet1_0", "--budget", "256KiB", "--fuse"),
     ("branches", "zoo:inception_v3"),
 ]
