@@ -249,6 +249,8 @@ def test_a_compiler_that_is_killed_leaves_nothing(number: int, tmp_path: Path) -
 def test_signals_at_random_moments_leave_nothing(
     command: str, seed: int, given: Path, tmp_path: Path
 ) -> None:
+    shutil.rmtree(given / "out")  # another command's folder is not replaced
+    (given / "out").mkdir()
     pick = random.Random(f"{command} {seed}")
     signalled(given, arguments(command), tmp_path, pick.choice(SIGNALS), pick.uniform(0, 8))
 

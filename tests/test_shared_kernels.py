@@ -91,7 +91,8 @@ def test_kernels_are_shared_where_the_flash_demands_it() -> None:
 @pytest.mark.slow
 def test_what_fits_in_no_form_is_said_with_the_bytes(tmp_path: Path) -> None:
     model = int8_model("made:ad01")
-    made = onchip.mcu(model, Board("tiny", "cortex-m4", 64 << 10, 280_000))
+    constants = onchip.mcu(model, Board("tiny", "cortex-m4", 64 << 10, 280_000)).constant_bytes
+    made = onchip.mcu(model, Board("tiny", "cortex-m4", 64 << 10, constants - 1))
     assert not made.fits
     assert made.shared == ()
     assert made.shared_flash is None  # no kernels would help: constants alone are too many

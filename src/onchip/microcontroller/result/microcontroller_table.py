@@ -14,9 +14,12 @@ from onchip.microcontroller.result.microcontroller import Buffers, Microcontroll
 from onchip.microcontroller.result.ram_steps import ram_steps, step_name
 from onchip.report.findings import space_sentence, status_sentence
 from onchip.report.grid import Grid
-from onchip.report.wording import SENTENCE, visible
+from onchip.report.wording import SENTENCE, shorten, visible
 
 __all__ = ["advice", "lacks", "remarks", "table"]
+
+NAME_WIDTH = 16
+"""The most characters of a layer's name beside figures."""
 
 MOST_ROWS = 12
 """The number of listed steps and layers; the rest is summed up."""
@@ -64,11 +67,18 @@ def _steps(made: Microcontroller) -> Grid:
     for step in steps[:MOST_ROWS]:
         tensors = ", ".join(f"{short.get(name, name)} {size:,}" for name, size in step.tensors)
         rows.add_row(
-            visible(step_name(step.layers)), *(column.cell(step, {}) for column in sizes), visible(tensors)
+            visible(_unfolded(step_name(step.layers))),
+            *(column.cell(step, {}) for column in sizes),
+            visible(tensors),
         )
     if len(steps) > MOST_ROWS:
         rows.add_row(f"{len(steps) - MOST_ROWS} more", f"<= {steps[MOST_ROWS].bytes:,}")
     return rows
+
+
+def _unfolded(name: str) -> str:
+    """Return the name of one layer so short that no terminal folds it: its number stays with it."""
+    return name if " " in name else shorten(name, NAME_WIDTH)
 
 
 def _beside(made: Microcontroller) -> Grid:
