@@ -46,7 +46,7 @@ test: setup ## everything that must hold
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest -q -n 2
+	@$(BIN)/python -m pytest -q -n 2 -m "not campaign"
 
 docs: $(DOCS) ## build the documentation site: build/docs/index.html
 	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs

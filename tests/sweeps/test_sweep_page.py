@@ -136,6 +136,7 @@ def test_every_option_and_status_is_on_the_page() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 def test_the_example_is_worked_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert onchip(monkeypatch, "sweep", str(ROOT / "examples" / "sweep.toml"), "-o", str(tmp_path)) == 0
 
