@@ -14,7 +14,6 @@ import broken_nests  # noqa: F401
 import broken_pins  # noqa: F401
 import broken_rings  # noqa: F401
 import broken_rows  # noqa: F401
-import broken_rows  # noqa: F401
 import broken_tiles  # noqa: F401
 import broken_timed  # noqa: F401
 import pytest
