@@ -221,7 +221,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 @pytest.mark.thorough
 @pytest.mark.parametrize("number", SIGNALS)
 def test_signals_at_a_random_moment_of_a_plan(number: int, given: Path, tmp_path: Path) -> None:
-    signalled(given, arguments("plan"), tmp_path, number, random.Random(int(number)).uniform(0, 2))
+    # Later than imports: a signal within that of a native library may abort it, which is not ours to catch.
+    signalled(given, arguments("plan"), tmp_path, number, random.Random(int(number)).uniform(1, 3))
 
 
 @pytest.mark.thorough

@@ -201,6 +201,7 @@ def test_counts_of_the_arenas_readings() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 def test_the_arena_and_the_orders_are_what_the_script_prints() -> None:
     assert stands(COSMA, "arena") == "\n".join(readings())
     assert stands(COSMA, "orders") == "\n".join(orders())
