@@ -170,6 +170,18 @@ def test_an_unexpected_exception_has_its_own_exit_code_and_a_log(
 
 
 @pytest.mark.thorough
+def test_an_interruption_that_python_wraps_is_no_crash(given: Path, tmp_path: Path) -> None:
+    """As where it comes while a class is made."""
+    first = "import onchip.api as api\ndef broken(*a, **k):\n    try:\n        raise KeyboardInterrupt\n"
+    first += "    except KeyboardInterrupt as pressed:\n        raise RuntimeError('wrapped') from pressed\n"
+    process = begin(given, PLAN, tmp_path, first + "api.load = broken\n")
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert err.endswith("onchip: interrupted\n")
+    assert not list(tmp_path.glob("onchip-crash-*.log"))
+
+
+@pytest.mark.thorough
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer reports crashes itself")
 @pytest.mark.parametrize("fault", ["ctypes.string_at(0)", "os.abort()"])
 def test_a_crash_of_native_code_has_them_too(fault: str, given: Path, tmp_path: Path) -> None:

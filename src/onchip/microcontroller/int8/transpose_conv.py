@@ -16,7 +16,7 @@ from onchip.microcontroller.int8.read_site import INT8, Site
 from onchip.microcontroller.int8.read_sums import channels_of
 from onchip.microcontroller.int8.read_window import SAME
 
-__all__ = ["TransposeConv", "transpose_conv"]
+__all__ = ["TransposeConv", "transpose_conv", "turned_of"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,8 +59,18 @@ class TransposeConv(Own):
         return clamped(made, self.low, self.high)
 
 
-def transpose_conv(site: Site) -> TransposeConv:
-    """Return the operator as a layer; its operands are the output's shape, weights, input, biases."""
+@dataclass(frozen=True)
+class Turned:
+    """A transposed convolution as its file states it; the site's operands are the map, weights, biases."""
+
+    site: Site
+    weights: Int8
+    stride: Pair
+    before: Pair
+
+
+def turned_of(site: Site) -> Turned:
+    """Return what the operator states; its operands are the output's shape, weights, input, biases."""
     node = site.node
     turned = (*(node.inputs[p] for p in (2, 1)), *node.inputs[3:4]) if len(node.inputs) > 2 else ()
     site = replace(site, node=replace(node, inputs=turned))
@@ -78,10 +88,16 @@ def transpose_conv(site: Site) -> TransposeConv:
             for size, step, kernel in zip(made[1:3], stride, weights.shape[1:3], strict=True)
         ]
         before = (max(0, spans[0]) // 2, max(0, spans[1]) // 2)
+    return Turned(site, frozen_array(weights, np.int8), stride, before)
+
+
+def transpose_conv(site: Site) -> TransposeConv:
+    """Return the operator as a layer."""
+    found = turned_of(site)
     return TransposeConv(
-        **site.head(0),
-        **channels_of(site, weights.shape[0], 0),
-        weights=frozen_array(weights, np.int8),
-        stride=stride,
-        before=before,
+        **found.site.head(0),
+        **channels_of(found.site, found.weights.shape[0], 0),
+        weights=found.weights,
+        stride=found.stride,
+        before=found.before,
     )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.check import certify
 from onchip.machines.chip import Chip
-from onchip.network import Network, bits, mask
+from onchip.network import Network, mask
 from onchip.network.reaches import reach_for
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.boxes import settled
-from onchip.planners.fusion.cost import least_scratch, misfit
 from onchip.planners.fusion.least import least_bytes
 from onchip.planners.fusion.problem import FusedOperator
 from onchip.planners.joint.by_size import PASSES, best_by_size, bound_by_size
@@ -24,6 +23,7 @@ from onchip.planners.joint.in_nests import in_nests
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.joins import joinable
 from onchip.planners.joint.layout import lay_out
+from onchip.planners.joint.needs import need_of
 from onchip.planners.joint.nests import LAST_LOOKS, MORE_LOOKS, MOST_LOOKS, Nests, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import moved_bytes, program
@@ -169,22 +169,24 @@ class _Run:
         self.options, self.placing, self.limits = options, placing, limits
         self.problem = FusionProblem.of(network, chip, fusion_options(options), budget)
         self.joins = joinable(network) if options.concat_views else ()
+        self.over = overwritable(network) if options.overlap else ()
+        self.fused: Incumbent | None = None
+        self.placed: Incumbent | None = None
 
     def run(self) -> Joint:
-        over = overwritable(self.network) if self.options.overlap else ()
-        plain = JointSearch(self.problem, over, joins=self.joins, limits=self.limits)
+        plain = JointSearch(self.problem, self.over, joins=self.joins, limits=self.limits)
         if plain.misfits and not self.options.nests:
-            raise self.infeasible(plain, over)
+            raise self.infeasible(plain)
         listed = plain.fuser if plain.all_groups else None
-        fused = fused_alone(self.problem, listed, self.limits.until(START))
-        placed = placed_alone(
+        self.fused = fused_alone(self.problem, listed, self.limits.until(START))
+        self.placed = placed_alone(
             self.network,
             self.chip,
             self.budget,
             replace(self.placing, in_place=self.options.overlap),
             self.limits.until(PLACED),
         )
-        known = [made for made in (fused, placed) if made is not None]
+        known = [made for made in (self.fused, self.placed) if made is not None]
         best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
         search, found = plain, None
         least = least_bytes(self.problem)
@@ -194,14 +196,14 @@ class _Run:
         if not plain.misfits and not self.only_with_nests(best, plain, nests):
             quick = self.options.nests and plain.all_groups  # the search with nests goes on from it
             until = self.limits.until(PLAIN if self.options.nests else SEARCHED)
-            best, search, found = self.better(best, plain, over, until, quick=quick)
+            best, search, found = self.better(best, plain, until, quick=quick)
         if found is not None and self.worth_it(best, least) and self.limits.until(SEARCHED).over():
             found = unbounded(found)  # its bound is of plans without nests alone
         elif self.worth_it(best, least):
             nests = nests or self.nests(best)
             search = JointSearch(
                 self.problem,
-                over,
+                self.over,
                 joins=self.joins,
                 nests=nests,
                 limits=self.limits,
@@ -209,13 +211,13 @@ class _Run:
                 fuser=plain.fuser,
             )
             if search.misfits:
-                raise self.infeasible(search, over)
-            best, search, found = self.with_nests(best, search, over)
+                raise self.infeasible(search)
+            best, search, found = self.with_nests(best, search)
             found = found if nests.complete else unbounded(found)
         assert found is not None
         if best is None:
             if found.dram_bytes is None and found.complete:
-                raise self.infeasible(search, over)
+                raise self.infeasible(search)
             raise NegativeAnswer(
                 f"no plan was found within {self.budget:,} bytes, nor a proof that there is none; more time"
                 " or memory may help"
@@ -225,26 +227,24 @@ class _Run:
         all_nests = not self.options.nests or (nests is not None and nests.complete)
         if priced and all_nests and not plain.all_groups and best.dram_bytes > least:
             banded, bound = bound_by_size(
-                self.problem, over, nests, self.limits.until(BOUNDED), joins=self.joins
+                self.problem, self.over, nests, self.limits.until(BOUNDED), joins=self.joins
             ) or (0, 0)
             if bound >= best.dram_bytes:  # the plan has larger groups than those
                 banded, bound = 0, 0
         least = min(max(least, bound if priced else 0), best.dram_bytes)
         proved = priced and found.complete and found.dram_bytes in (None, best.dram_bytes)
         claim = _Claim(best.dram_bytes if proved else least, proved=proved, banded=banded)
-        made = self.certified(best, claim, fused, placed)
+        made = self.certified(best, claim)
         if made.result.dram_bytes != best.dram_bytes:
             raise AssertionError("the cost model and the checker disagree about what crosses")
         if self.options.nests:
-            made = self.in_nests(made, best, claim, fused, placed)
+            made = self.in_nests(made, best, claim)
             if _in_tiles(made):
                 nests = nests or self.nests(best)
-                made = self.all_in_nests(made, best, search, nests, claim, fused, placed)
-        return Joint(made, _bytes(fused), _bytes(placed), found)
+                made = self.all_in_nests(made, best, search, nests, claim)
+        return Joint(made, _bytes(self.fused), _bytes(self.placed), found)
 
-    def certified(
-        self, best: Incumbent, claim: _Claim, fused: Incumbent | None, placed: Incumbent | None
-    ) -> Plan:
+    def certified(self, best: Incumbent, claim: _Claim) -> Plan:
         """Return the plan of a program, with what is claimed of it."""
         return certify(
             self.network,
@@ -257,7 +257,7 @@ class _Run:
             space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows, claim.banded),
             seconds=time.perf_counter() - self.began,
             groups=best.groups,
-            options=self.recorded(best, fused, placed),
+            options=self.recorded(best),
         )
 
     def in_nests(
@@ -265,8 +265,6 @@ class _Run:
         made: Plan,
         best: Incumbent,
         claim: _Claim,
-        fused: Incumbent | None,
-        placed: Incumbent | None,
         *,
         dearer: bool = False,
     ) -> Plan:
@@ -284,7 +282,7 @@ class _Run:
         elif claim.bound < moved:
             claim = replace(claim, proved=False)
         best = replace(best, program=taken.program, groups=taken.groups, dram_bytes=moved)
-        return self.certified(best, claim, fused, placed)
+        return self.certified(best, claim)
 
     def all_in_nests(
         self,
@@ -293,8 +291,6 @@ class _Run:
         search: JointSearch,
         nests: Nests,
         claim: _Claim,
-        fused: Incumbent | None,
-        placed: Incumbent | None,
     ) -> Plan:
         """Return a plan like `made` that moves what its groups move as they run: as nests.
 
@@ -302,13 +298,10 @@ class _Run:
         say runs so no more, and the search goes on, until nothing is left in tiles. Else, or if that moves
         more, the nests stand as they are; a group whose nest has no room stays in tiles.
         """
-        over = overwritable(self.network) if self.options.overlap else ()
-        forced = self.in_nests(
-            made, replace(best, dram_bytes=made.result.dram_bytes), claim, fused, placed, dearer=True
-        )
+        forced = self.in_nests(made, replace(best, dram_bytes=made.result.dram_bytes), claim, dearer=True)
         most = forced.result.dram_bytes * (WORTH_NESTS_ALONE if _in_tiles(forced) else 1)
         if not search.nests.candidates:
-            search = JointSearch(self.problem, over, joins=self.joins, nests=nests, fuser=search.fuser)
+            search = JointSearch(self.problem, self.over, joins=self.joins, nests=nests, fuser=search.fuser)
         tried = made
         for _ in range(REFINEMENTS):
             groups = {mask(self.network.operator_id[name] for name in g.operators) for g in _in_tiles(tried)}
@@ -316,11 +309,11 @@ class _Run:
                 break
             nests.untiled |= groups
             search.untile(groups)
-            other, search, _ = self.better(None, search, over, self.limits, after_quick=True)
+            other, search, _ = self.better(None, search, self.limits, after_quick=True)
             if other is None or other.dram_bytes > most:
                 break
             known = _Claim(min(claim.bound, other.dram_bytes), proved=False, banded=claim.banded)
-            tried = self.in_nests(self.certified(other, known, fused, placed), other, known, fused, placed)
+            tried = self.in_nests(self.certified(other, known), other, known)
             if not _in_tiles(tried):
                 return tried if tried.result.dram_bytes <= most else forced
         return forced
@@ -356,7 +349,6 @@ class _Run:
         self,
         best: Incumbent | None,
         search: JointSearch,
-        over: Sequence[Sequence[int]],
         limits: Limits,
         *,
         quick: bool = False,
@@ -371,7 +363,7 @@ class _Run:
             found = search.best(below, limits=limits, widths=QUICK_WIDTHS)
         elif quick:
             search, found = best_by_size(
-                self.problem, over, search, below, limits, widths=QUICK_WIDTHS, joins=self.joins
+                self.problem, self.over, search, below, limits, widths=QUICK_WIDTHS, joins=self.joins
             )
         elif after_quick and search.all_groups and not search.large:
             found = search.best(below, limits=limits)
@@ -379,7 +371,7 @@ class _Run:
             nested = bool(search.nests.candidates)
             search, found = best_by_size(
                 self.problem,
-                over,
+                self.over,
                 search,
                 below,
                 limits,
@@ -403,7 +395,7 @@ class _Run:
         return settled(network.operators[op.id], sizes, op.boxes)
 
     def with_nests(
-        self, best: Incumbent | None, search: JointSearch, over: Sequence[Sequence[int]]
+        self, best: Incumbent | None, search: JointSearch
     ) -> tuple[Incumbent | None, JointSearch, Found]:
         """Return the same after searches with nests: first quick ones, whose plans prune the others.
 
@@ -412,13 +404,13 @@ class _Run:
         """
         limits, costs = self.limits.until(SEARCHED), search.nests.costs
         if not search.all_groups:
-            return self.better(best, search, over, limits)
-        best, search, found = self.better(best, search, over, limits, quick=True)
+            return self.better(best, search, limits)
+        best, search, found = self.better(best, search, limits, quick=True)
         if found.complete or limits.over():
             return best, search, found
         costs.deepen(MORE_LOOKS)
         search.forget_nests()
-        best, again, deeper = self.better(best, search, over, limits, quick=True, after_quick=True)
+        best, again, deeper = self.better(best, search, limits, quick=True, after_quick=True)
         if deeper.dram_bytes is not None:
             search, found = again, deeper
         if deeper.complete or limits.over():
@@ -426,7 +418,7 @@ class _Run:
         costs.deepen(MOST_LOOKS)
         for turn in range(ROUNDS):
             search.forget_nests()
-            best, other, deeper = self.better(best, search, over, limits.patient(PATIENCE), after_quick=True)
+            best, other, deeper = self.better(best, search, limits.patient(PATIENCE), after_quick=True)
             if deeper.dram_bytes is not None:
                 search, found = other, deeper
             cut = set(costs.cut_texts())
@@ -472,77 +464,13 @@ class _Run:
             moved = moved_bytes(self.problem, steps, instructions)
             yield Incumbent("joint", instructions, groups, moved, time.perf_counter() - began)
 
-    def infeasible(self, search: JointSearch, over: Sequence[Sequence[int]]) -> Infeasible:
-        """Return the need of the hardest step of the easiest order, for operators that fit in no tiling.
+    def infeasible(self, search: JointSearch) -> Infeasible:
+        """Return the need of what fits in no tiling."""
+        return need_of(self.problem, self.chip, search, self.over, self.joins, self.options, self.limits)
 
-        Greedy, as in placement: of the ready operators, run the one that currently needs least; the more have
-        run, the more inputs die with their readers, and outputs may take their places. In a nest an operator
-        may need less than alone, and rows may take the places of those that they are made from: then the
-        least budget is searched below that. A concat that may be joined in DRAM needs nothing.
-        """
-        network, problem = self.network, self.problem
-        hard = {network.order[i] for i in search.fuser.core.misfits(problem.budget)}.difference(self.joins)
-        tiled = {v: least_scratch(problem, v) for v in hard}
-        for nest in search.nests.candidates:
-            v = nest.members.bit_length() - 1
-            if nest.members == 1 << v and v in hard:
-                tiled[v] = min(tiled[v], search.nests.least_room(nest))
-        done, needs, hardest = 0, 0, -1
-
-        def need(v: int) -> int:
-            if v not in hard:
-                return 0
-            touched = bits(network.reads[v] | network.writes[v])
-            whole = sum(problem.round_up(network.tensors[t].bytes) for t in touched)
-            whole += problem.round_up(network.operators[v].workspace)
-            if over and any(not network.readers[x] & ~(done | 1 << v) for x in over[v]):
-                whole -= problem.round_up(network.tensors[network.operators[v].outputs[0]].bytes)
-            return min(tiled[v], whole)
-
-        while done + 1 < 1 << len(network.operators):
-            ready = [v for v in network.order if not done >> v & 1 and not network.predecessors[v] & ~done]
-            v = min(ready, key=need)
-            if need(v) > needs:
-                needs, hardest = need(v), v
-            done |= 1 << v
-        together = [
-            (nest, v)
-            for nest in search.nests.candidates
-            for v in hard.intersection(nest.operators)
-            if len(nest.operators) > 1 and search.nests.may_lie_over(nest, v)
-        ]
-        in_rows = any(
-            v in nest.operators and search.nests.replaces_rows(nest, v)
-            for nest in search.nests.candidates
-            for v in hard
-        )
-        if in_rows or any(search.nests.least_room(nest) < tiled[v] for nest, v in together):
-            needs = self.least_budget(over, needs)
-        space = space_of(self.options, problem.channel_tile, problem.least_rows)
-        return misfit(problem, hardest, needs).but(space=space)
-
-    def least_budget(self, over: Sequence[Sequence[int]], enough: int) -> int:
-        """Return the least budget up to `enough`, which is, in which a plan is found."""
-        low = self.budget  # is not
-        while enough - low > 1 and not self.limits.over():
-            middle = (low + enough) // 2
-            problem = FusionProblem.of(self.network, self.chip, fusion_options(self.options), middle)
-            search = JointSearch(
-                problem,
-                over,
-                joins=self.joins,
-                nests=nests_of(problem, overlap=self.options.overlap),
-                limits=self.limits,
-            )
-            fits = not search.misfits and search.best(limits=self.limits).dram_bytes is not None
-            low, enough = (low, middle) if fits else (middle, enough)
-        return enough
-
-    def recorded(
-        self, best: Incumbent, fused: Incumbent | None, placed: Incumbent | None
-    ) -> dict[str, str | int | float | bool | None]:
+    def recorded(self, best: Incumbent) -> dict[str, str | int | float | bool | None]:
         """Return the plan's record of how it was made, with the figures for comparison."""
-        alone = {"fusion_dram_bytes": _bytes(fused), "placement_dram_bytes": _bytes(placed)}
+        alone = {"fusion_dram_bytes": _bytes(self.fused), "placement_dram_bytes": _bytes(self.placed)}
         return {
             "planner": "joint",
             "granularity": self.network.granularity,

@@ -8,7 +8,7 @@ make sums of 32 bits, which wrap and are scaled as in int8.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -18,8 +18,9 @@ from onchip.microcontroller.int8.arithmetic import scaled, wrapped
 from onchip.microcontroller.int8.factors import channel_factor
 from onchip.microcontroller.int8.model import Int8, Int32, Own, Pair, Quad, frozen_array
 from onchip.microcontroller.int8.read_site import INT8, INT32, INT64, Site
-from onchip.microcontroller.int8.read_window import SAME, map_shape, window
+from onchip.microcontroller.int8.read_window import map_shape, window
 from onchip.microcontroller.int8.sixteen.values import clamped_bytes, in_bytes, numbers, scaled_wide
+from onchip.microcontroller.int8.transpose_conv import turned_of
 
 __all__ = ["Sums16", "TransposeConv16", "conv", "depthwise", "fully_connected", "transpose_conv"]
 
@@ -214,28 +215,13 @@ def fully_connected(site: Site) -> Sums16:
 
 
 def transpose_conv(site: Site) -> TransposeConv16:
-    """Return the operator as a layer; its operands are the output's shape, weights, input, biases."""
-    node = site.node
-    turned = (*(node.inputs[p] for p in (2, 1)), *node.inputs[3:4]) if len(node.inputs) > 2 else ()
-    site = replace(site, node=replace(node, inputs=turned))
-    seen, made = site.seen(0), site.made()
-    weights = site.constant(1, INT8, "weights")
-    if weights.ndim != 4 or 0 in weights.shape or (weights.shape[0], weights.shape[3]) != (made[3], seen[3]):
-        raise site.refuse(f"has weights of shape {list(weights.shape)} from {list(seen)} to {list(made)}")
-    stride = (site.option("StrideH"), site.option("StrideW"))
-    if min(stride) < 1 or max(*stride, *weights.shape[1:3]) > 1 << 12:
-        raise site.refuse(f"has stride {list(stride)} and weights of shape {list(weights.shape)}")
-    before = (0, 0)
-    if site.option("Padding") == SAME:
-        spans = [
-            (-(-size // step) - 1) * step + kernel - size
-            for size, step, kernel in zip(made[1:3], stride, weights.shape[1:3], strict=True)
-        ]
-        before = (max(0, spans[0]) // 2, max(0, spans[1]) // 2)
+    """Return the operator as a layer."""
+    found = turned_of(site)
+    seen, made = found.site.seen(0), found.site.made()
     return TransposeConv16(
-        **_head(site, seen, made),
-        **_factors(site, made[3], 0, prod(weights.shape[1:]), wide_only=True),
-        weights=frozen_array(weights, np.int8),
-        stride=stride,
-        before=before,
+        **_head(found.site, seen, made),
+        **_factors(found.site, made[3], 0, prod(found.weights.shape[1:]), wide_only=True),
+        weights=found.weights,
+        stride=found.stride,
+        before=found.before,
     )
