@@ -36,6 +36,7 @@ def test_damaged_files_are_read_or_refused(target: Target) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed")
 def test_the_fuzzer_itself_finds_its_way(tmp_path: Path) -> None:
     """It runs, is guided by onchip's own code, and keeps inputs beyond those that it began with."""
