@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from optimus_data import EVALUATED, LABELS, Data, head
+from optimus_data import EVALUATED, LABELS, Data, head, mega
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS
 from optimus_schemes import NETWORKS, OLDER
 
 __all__ = [
     "ahead_by_ratio", "away_by_ratio", "compression", "concats", "ends", "ends_in", "flow_energies",
-    "flows", "mean_latency", "overlap", "rooms", "sums", "widths",
+    "flows", "larger", "mean_latency", "overlap", "rooms", "sums", "widths",
 ]  # fmt: skip
 
 COMPARED = ("alexnet_features", *TABLE_4_NETWORKS[1:])
 NINE = 9
 """Networks whose least and most are shown: fewer would have others."""
+STOPPED = 0.005
+"""A fall by less than this, as a fraction, is none."""
 WAYS = ("within groups", "not at all", "over the network")
 
 
@@ -144,3 +147,15 @@ def sums(d: Data) -> Iterator[str]:
         counts = {int(n): c for n, c in r["counts"].items()}
         cells = " | ".join(f"{counts[n]:,}" for n in sizes)
         yield f"| {NETWORKS[r['network']]} | {r['operators']} | {cells} |"
+
+
+def larger(d: Data) -> Iterator[str]:
+    """Fig. 16: DNNVM in tiles in larger buffers."""
+    sizes = list(dict.fromkeys(int(r["kib"]) for r in d.all("cause-larger")))
+    yield from head("Mwords, DNNVM in tiles", *(f"{kib:,} KB" for kib in sizes), "falls no more from")
+    for name in d.names("cause-larger"):
+        words = [d.words("cause-larger", network=name, kib=kib) for kib in sizes]
+        still = [n for n, (a, b) in enumerate(pairwise(words)) if 1 - b / a >= STOPPED]
+        last = still[-1] + 1 if still else 0
+        stop = f"{sizes[last]:,} KB" if last < len(sizes) - 1 else "-"
+        yield f"| {NETWORKS[name]} | {' | '.join(map(mega, words))} | {stop} |"
