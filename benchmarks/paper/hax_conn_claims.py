@@ -160,9 +160,9 @@ def _of_experiments() -> Iterator[Claim]:
         lambda c: "yes" if on_one_unit(4, c) else "no",
         always(lambda cell: cell == "yes"),
         f"the result is {ms(on_setup(4, 'light').found.cost)} ms for 7.02 with the DLA under `light`;"
-        f" [at three and four times its contention](#how-strong-contention-is) {ms(at_contention(4, 3.0).cost)}"
-        f" and {ms(at_contention(4, 4.0).cost)}, the latter without it; with transitions ten times as long"
-        f" {ms(experiment_at(4, 10.0).cost)}, still with it",
+        " [at three and four times its contention](#how-strong-contention-is)"
+        f" {ms(at_contention(4, 3.0).cost)} and {ms(at_contention(4, 4.0).cost)}, the latter without it; with"
+        f" transitions ten times as long {ms(experiment_at(4, 10.0).cost)}, still with it",
     )
     yield Claim(
         "experiments 1 and 6: other schedules for the same networks on another SoC",

@@ -158,7 +158,7 @@ def beside_z3(limit: float = Z3_LIMIT) -> Iterator[str]:
             yield _z3(f"experiment {row.number}", workload, "none", limit)
 
 
-LONG_LIMIT = 600.0
+LONG_LIMIT = 1800.0
 """Seconds by the clock that Z3 gets for the long case."""
 
 

@@ -491,8 +491,8 @@ CLAIMS = (
         f"{PAGE}#planning-time-beside-z3",
         f"{TESTS}/test_hax_conn_page.py::test_the_long_network_has_fifty_groups_and_a_proof",
         "differs",
-        "milliseconds with its proof, for the 50 groups that the network has here, beside GoogleNet's ten: by"
-        " a search over events. The same without contention by Z3, and nothing else changed, takes ZZZ CPU s",
+        "milliseconds with its proof, for the 50 groups that the network has here, beside GoogleNet's ten, by"
+        " a search over events. Without contention Z3 takes 57.6 CPU s for the same, nothing else changed",
     ),
     Exhibit(
         "over 10 s",
