@@ -11,7 +11,8 @@ from optimus_schemes import NETWORKS, OLDER
 
 __all__ = [
     "ahead_by_ratio", "away_by_ratio", "compression", "concats", "ends", "ends_in", "flow_energies",
-    "flows", "larger", "mean_latency", "overlap", "rooms", "sums", "widths",
+    "flows", "larger", "mean_latency", "overlap", "rooms", "stops",
+    "sums", "widths",
 ]  # fmt: skip
 
 COMPARED = ("alexnet_features", *TABLE_4_NETWORKS[1:])
@@ -151,11 +152,25 @@ def sums(d: Data) -> Iterator[str]:
 
 def larger(d: Data) -> Iterator[str]:
     """Fig. 16: DNNVM in tiles in larger buffers."""
-    sizes = list(dict.fromkeys(int(r["kib"]) for r in d.all("cause-larger")))
+    sizes = _sizes(d)
+    found = stops(d)
     yield from head("Mwords, DNNVM in tiles", *(f"{kib:,} KB" for kib in sizes), "falls no more from")
     for name in d.names("cause-larger"):
+        words = (mega(d.words("cause-larger", network=name, kib=kib)) for kib in sizes)
+        stop = f"{found[name]:,} KB" if name in found else "-"
+        yield f"| {NETWORKS[name]} | {' | '.join(words)} | {stop} |"
+
+
+def stops(d: Data) -> dict[str, int]:
+    """KB from which larger buffers bring DNNVM nothing, of the networks on which it stops."""
+    found, sizes = {}, _sizes(d)
+    for name in d.names("cause-larger"):
         words = [d.words("cause-larger", network=name, kib=kib) for kib in sizes]
-        still = [n for n, (a, b) in enumerate(pairwise(words)) if 1 - b / a >= STOPPED]
-        last = still[-1] + 1 if still else 0
-        stop = f"{sizes[last]:,} KB" if last < len(sizes) - 1 else "-"
-        yield f"| {NETWORKS[name]} | {' | '.join(map(mega, words))} | {stop} |"
+        falls = [n for n, (a, b) in enumerate(pairwise(words), 1) if 1 - b / a >= STOPPED]
+        if (last := max(falls, default=0)) < len(sizes) - 1:
+            found[name] = sizes[last]
+    return found
+
+
+def _sizes(d: Data) -> list[int]:
+    return list(dict.fromkeys(int(r["kib"]) for r in d.all("cause-larger")))
