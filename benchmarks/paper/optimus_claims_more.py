@@ -49,7 +49,8 @@ def buffers(d: Data) -> Iterator[Claim]:
         "larger buffers stop to help DNNVM, not Optimus and Efficient-S",
         "stops",
         f"from 256 to 1,024 KB DNNVM in tiles falls by less than 5 % on {len(stopped)} of {len(names)}"
-        f" networks ({', '.join(NETWORKS[n] for n in stopped)}); the exact partition falls further on {len(goes)}",
+        f" networks ({', '.join(NETWORKS[n] for n in stopped)}); the exact partition falls further on"
+        f" {len(goes)}",
         verdict(len(stopped), len(names)),
         "on chains, as VGG16, MobileNet and AlexNet's convolutions, its space has all groups: it gains on;"
         f" it stops [in larger buffers](#fig-16-buffer-size) on {later}",

@@ -13,17 +13,17 @@ from onchip.network import Operator
 
 __all__ = ["GRAPHS", "graphs", "nasnet"]
 
-Kept = Callable[[Operator], bool]
+Rule = Callable[[Operator], bool]
 MOST = 3
 """Operators of the largest groups that obey the on-line rules."""
 THEIRS = ("456", "10", "1,627 with an n that is not said", "")
 
 
-def _is(*kinds: str) -> Kept:
+def _is(*kinds: str) -> Rule:
     return lambda op: op.geometry is not None and op.geometry.kind in kinds
 
 
-STEPS: tuple[tuple[str, Kept], ...] = (
+STEPS: tuple[tuple[str, Rule], ...] = (
     ("an activation or a padding", lambda op: op.type in ("Relu", "Pad")),
     ("nor a depthwise convolution, but with its pointwise one", _is("depthwise")),
     ("nor a concat", _is("concat")),
@@ -54,7 +54,7 @@ def nasnet(bench: Bench, name: str) -> Iterator[Row]:
         }
 
 
-def without(operators: Sequence[Operator], dropped: Sequence[Kept]) -> list[list[int]]:
+def without(operators: Sequence[Operator], dropped: Sequence[Rule]) -> list[list[int]]:
     """What each operator reads, by place; one that is dropped hands on what it reads."""
     made: dict[int, list[int]] = {}
     reads: list[list[int]] = []
