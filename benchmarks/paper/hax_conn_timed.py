@@ -12,6 +12,7 @@ from time import perf_counter, process_time
 
 from hax_conn_cases import PAIRS, SETS, TEN, TITLES, experiment, pair, profile_of, soc_of
 
+import onchip
 from onchip.base.errors import MissingExtra
 from onchip.machines.contention import NO_CONTENTION
 from onchip.multi_dnn.dp import PairOptions, solve_pair
@@ -19,6 +20,7 @@ from onchip.multi_dnn.dynamic import Answer, DynamicScheduler, frames_of
 from onchip.multi_dnn.profile import Profile
 from onchip.multi_dnn.published import experiments, googlenet
 from onchip.multi_dnn.solve import SolveOptions, solve
+from onchip.multi_dnn.synthetic import synthetic_profile
 from onchip.multi_dnn.workload import Job, Workload
 from onchip.papers.hax_conn.z3_check import solve_with_z3
 
@@ -154,6 +156,57 @@ def beside_z3(limit: float = Z3_LIMIT) -> Iterator[str]:
         if sum(map(len, row.chains)) == 2:
             workload = replace(experiment(row, "light"), model=NO_CONTENTION)
             yield _z3(f"experiment {row.number}", workload, "none", limit)
+
+
+LONG_LIMIT = 1800.0
+"""Seconds by the clock that Z3 gets for the long case."""
+
+
+@cache
+def long_network(contention: str) -> Workload:
+    """Inc-res-v2, cut wherever one tensor crosses, beside GoogleNet (Table 2)."""
+    soc = soc_of("xavier-agx")
+    network = onchip.load("zoo:inception_resnet_v2").network
+    jobs = (
+        Job("inception_resnet_v2", synthetic_profile(network, soc, most=EVERYWHERE)),
+        Job("googlenet", googlenet()),
+    )
+    return Workload(soc, jobs, NO_CONTENTION if contention == "none" else soc.model(contention))
+
+
+EVERYWHERE = 1000
+"""Groups of a network: more than there are places to cut it."""
+
+
+def long_z3() -> Iterator[str]:
+    """The network of 985 layers in the groups that it has: the exact search, and Z3 without contention."""
+    yield f"CPU seconds, one run ({machine()}).\n"
+    yield "| case | groups | contention | exact search and proof, ms | Z3, s | same makespan |"
+    yield "|---|--:|---|--:|--:|:-:|"
+    for contention in ("none", "light"):
+        workload = long_network(contention)
+        groups = " + ".join(str(len(job.profile.groups)) for job in workload.jobs)
+        began = process_time()
+        exact = solve_pair(workload)
+        spent = 1000 * (process_time() - began)
+        head = f"| Inc-res-v2, GoogleNet | {groups} | {contention} | {spent:.0f}"
+        if exact.ended != "complete":
+            head += ", no proof"
+        if contention != "none":
+            yield f"{head} | not given to it | |"
+            continue
+        began = process_time()
+        try:
+            answer = solve_with_z3(workload, time_limit=LONG_LIMIT)
+        except MissingExtra as missing:
+            yield f"{head} | {missing} | |"
+            continue
+        spent = process_time() - began
+        if not answer.proved or answer.makespan_ms is None:
+            yield f"{head} | no proof in {spent:.0f} | |"
+            continue
+        same = "yes" if abs(answer.makespan_ms - exact.cost_ms) <= 1e-9 * exact.cost_ms else "**no**"
+        yield f"{head} | {spent:.1f} | {same} |"
 
 
 def _time_exact(workload: Workload) -> float:

@@ -30,12 +30,13 @@ from optimus_causes_more import MORE_CAUSES
 from optimus_causes_tried import TRIED
 from optimus_claims import NEEDS, claims
 from optimus_data import Data, Row
+from optimus_graphs import GRAPHS
 from optimus_parts import PARTS
 from optimus_schemes import NETWORKS, Bench
 from optimus_tables import TABLES
 from page_marks import Section, write
 
-ALL = PARTS | CAUSES | MORE_CAUSES | TRIED
+ALL = PARTS | CAUSES | MORE_CAUSES | TRIED | GRAPHS
 SECTIONS = {"claims": (claims, NEEDS), **TABLES}
 
 

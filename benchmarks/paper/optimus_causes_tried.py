@@ -9,11 +9,13 @@ from dataclasses import replace
 from fusion_graphs import drawn
 from optimus_online import merged, obeying
 from optimus_parts import as_built
-from optimus_schemes import LEVELS, OLDER, OURS, PAPER, Bench, Row, energies, sized
+from optimus_schemes import LEVELS, OLDER, OURS, PAPER, WORD, Bench, Row, energies, sized
 
 from onchip.machines.chip import Chip, PEArray, load_chip
 from onchip.machines.chip_parts import AccessCosts
 from onchip.planners.fusion.energy import group_energy
+from onchip.planners.fusion.reproduced.baselines import baseline
+from onchip.planners.fusion.strategy import Priced
 
 __all__ = ["TRIED"]
 
@@ -28,6 +30,10 @@ ROOMS = (128, 120, 112, 111, 110, 108)
 IN_ROWS = ("dnnvm", "efficient-s")
 IN_TILES = ("dnnvm-tile", "efficient-s-tile")
 FLOWS = ("ow-cout", "oh-ow", "cin-cout")
+LATE = ("alexnet_features", "vgg16", "googlenet", "mobilenet_v1", "nasnetalarge")
+"""Networks on which DNNVM still gains from 256 to 1,024 KB."""
+LARGER = (256, 512, 1024, 2048, 4096, 8192)
+"""KB of buffers in which it may stop."""
 MOST = 7
 """Operators of the largest groups that obey the on-line rules."""
 
@@ -141,6 +147,16 @@ def concats(bench: Bench, name: str) -> Iterator[Row]:
     yield {"change": "concats alone move nothing"} | {how: 1 - moved("exact") / moved(how) for how in OLDER}
 
 
+def larger(bench: Bench, name: str) -> Iterator[Row]:
+    """Fig. 16: DNNVM in larger buffers, on the networks where it has not stopped to gain."""
+    if name not in LATE:
+        return
+    for kib in LARGER:
+        problem = bench.problem(name, load_chip("optimus"), PAPER, budget=kib << 10)
+        words = baseline(problem, IN_TILES[0], Priced(problem)).dram_bytes // WORD
+        yield {"kib": kib, "words": words}
+
+
 def compression(bench: Bench, name: str) -> Iterator[Row]:
     """Table 4: what is saved on Eyeriss, by how much the chip as built compresses its feature maps."""
     chip = load_chip("eyeriss")
@@ -168,4 +184,5 @@ TRIED: dict[str, Callable[[Bench, str], Iterator[Row]]] = {
     "cause-concats": concats,
     "cause-compression": compression,
     "cause-sums": sums,
+    "cause-larger": larger,
 }

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 
 from optimus_data import FEWER_LEVELS, LABELS, READINGS, Data, Row, energy, head, less, mega, starred
 from optimus_executed import accuracy
+from optimus_graphs import graphs
 from optimus_more_tables import by_buffer, directions, groups, intervals, on_squeezenet, standing
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
-from optimus_tried_tables import compression, flows, overlap, rooms, widths
+from optimus_tried_tables import compression, flows, larger, overlap, rooms, widths
 
 __all__ = ["TABLES"]
 
@@ -284,6 +285,7 @@ TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "fig14": (fig14, ("fig13", "cause-words", "cause-concats", "cause-widths", "cause-room")),
     "fig15": (fig15, ("fig13",)),
     "fig16": (fig16, ("fig16",)),
+    "larger": (larger, ("cause-larger",)),
     "fig17": (fig17, ("fig17", "cause-dataflow", "cause-flows")),
     "fig18": (fig18, ("fig18",)),
     "fig19": (fig19, ("fig19", "cause-batch")),
@@ -292,5 +294,6 @@ TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "directions": (directions, ("cause-directions",)),
     "intervals": (intervals, ("cause-intervals",)),
     "groups": (groups, ("cause-groups", "cause-online", "cause-sums")),
+    "graphs": (graphs, ("cause-nasnet",)),
 }
 """Sections, and the parts whose records they show."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from optimus_data import EVALUATED, LABELS, Data, head
+from optimus_data import EVALUATED, LABELS, Data, head, mega
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS
 from optimus_schemes import NETWORKS, OLDER
 
 __all__ = [
     "ahead_by_ratio", "away_by_ratio", "compression", "concats", "ends", "ends_in", "flow_energies",
-    "flows", "mean_latency", "overlap", "rooms", "sums", "widths",
+    "flows", "larger", "mean_latency", "overlap", "rooms", "stops",
+    "sums", "widths",
 ]  # fmt: skip
 
 COMPARED = ("alexnet_features", *TABLE_4_NETWORKS[1:])
 NINE = 9
 """Networks whose least and most are shown: fewer would have others."""
+STOPPED = 0.005
+"""A fall by less than this, as a fraction, is none."""
 WAYS = ("within groups", "not at all", "over the network")
 
 
@@ -144,3 +148,29 @@ def sums(d: Data) -> Iterator[str]:
         counts = {int(n): c for n, c in r["counts"].items()}
         cells = " | ".join(f"{counts[n]:,}" for n in sizes)
         yield f"| {NETWORKS[r['network']]} | {r['operators']} | {cells} |"
+
+
+def larger(d: Data) -> Iterator[str]:
+    """Fig. 16: DNNVM in tiles in larger buffers."""
+    sizes = _sizes(d)
+    found = stops(d)
+    yield from head("Mwords, DNNVM in tiles", *(f"{kib:,} KB" for kib in sizes), "falls no more from")
+    for name in d.names("cause-larger"):
+        words = (mega(d.words("cause-larger", network=name, kib=kib)) for kib in sizes)
+        stop = f"{found[name]:,} KB" if name in found else "-"
+        yield f"| {NETWORKS[name]} | {' | '.join(words)} | {stop} |"
+
+
+def stops(d: Data) -> dict[str, int]:
+    """KB from which larger buffers bring DNNVM nothing, of the networks on which it stops."""
+    found, sizes = {}, _sizes(d)
+    for name in d.names("cause-larger"):
+        words = [d.words("cause-larger", network=name, kib=kib) for kib in sizes]
+        falls = [n for n, (a, b) in enumerate(pairwise(words), 1) if 1 - b / a >= STOPPED]
+        if (last := max(falls, default=0)) < len(sizes) - 1:
+            found[name] = sizes[last]
+    return found
+
+
+def _sizes(d: Data) -> list[int]:
+    return list(dict.fromkeys(int(r["kib"]) for r in d.all("cause-larger")))

@@ -26,6 +26,7 @@ from optimus_claims_sentences import (  # noqa: E402
     small_buffers,
 )
 from optimus_data import LABELS, Data, mega  # noqa: E402
+from optimus_graphs import GRAPHS  # noqa: E402
 from optimus_online import merged, obeying  # noqa: E402
 from optimus_parts import PARTS  # noqa: E402
 from optimus_schemes import NETWORKS, Bench  # noqa: E402
@@ -44,7 +45,7 @@ def page(section: str) -> tuple[str, ...]:
 
 
 def measured(parts: tuple[str, ...], networks: tuple[str, ...]) -> Data:
-    every = PARTS | CAUSES | MORE_CAUSES | TRIED
+    every = PARTS | CAUSES | MORE_CAUSES | TRIED | GRAPHS
     return Data(
         {"part": part, "network": name} | record
         for part in parts
@@ -190,6 +191,25 @@ def test_table_5_final_groups() -> None:
     assert vgg["counts"][vgg["limit"]] == 80
     for line in rows_of(TABLES["groups"][0](data), ("googlenet", "vgg16")):
         assert line in page("groups")
+
+
+def test_nasnet_has_the_papers_operators_and_successors() -> None:
+    """Where parts of operators are none of their own: convolutions, pools but the last, and sums are left."""
+    data = measured(("cause-nasnet",), ("nasnetalarge",))
+    *_, least = data.all("cause-nasnet")
+    assert (least["operators"], least["successors"]) == (456, 10)
+    assert tuple(TABLES["graphs"][0](data)) == page("graphs")
+    operators = BENCH.network("nasnetalarge", 4).operators
+    windows = sum(op.geometry is not None and op.geometry.kind in ("conv", "pool") for op in operators)
+    assert windows - 1 + sum(op.type == "Add" for op in operators) == 456
+
+
+def test_dnnvm_stops_where_chains_fit() -> None:
+    """On GoogLeNet, in larger buffers; a chain's words go on to fall."""
+    hold("larger", "googlenet", "alexnet_features")
+    stops = {line.split(" | ")[0]: line.split(" | ")[-1] for line in page("larger")}
+    assert stops["| GoogLeNet"] == "2,048 KB |"
+    assert stops["| AlexNet without FC"] == "- |"
 
 
 def test_dnnvm_is_below_no_fusion_with_tiles() -> None:

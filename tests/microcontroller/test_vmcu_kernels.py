@@ -114,13 +114,21 @@ def wanted(layers: list[Layer], x: Int8) -> bytes:
 @pytest.mark.thorough
 @needs_gcc
 @pytest.mark.parametrize(
-    "shape",
-    [(6, 8, 12, 8, 3, 1), (5, 4, 8, 12, 5, 1), (7, 8, 16, 4, 3, 2)],
-    ids=["added", "5 x 5", "stride 2"],
+    ("shape", "keep_columns"),
+    [
+        ((6, 8, 12, 8, 3, 1), False),
+        ((6, 8, 12, 8, 3, 1), True),
+        ((5, 4, 8, 12, 5, 1), True),
+        ((7, 8, 16, 4, 3, 2), False),
+        ((7, 8, 16, 4, 3, 2), True),
+    ],
+    ids=["added", "added, columns kept", "5 x 5, columns kept", "stride 2", "stride 2, columns kept"],
 )
-def test_the_window_kernel_gives_the_blocks_bytes(shape: tuple[int, ...], tmp_path: Path) -> None:
+def test_the_window_kernel_gives_the_blocks_bytes(
+    shape: tuple[int, ...], keep_columns: bool, tmp_path: Path
+) -> None:
     layers = block(*shape)
-    made = window_kernel(layers)
+    made = window_kernel(layers, keep_columns=keep_columns)
     x = np.random.default_rng(1).integers(-128, 128, layers[0].input_shapes[0]).astype(np.int8)
     sizes = {
         "POOL": made.pool_bytes,

@@ -14,12 +14,17 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
 from hax_conn import SECTIONS  # noqa: E402
 from hax_conn_acceptance import AT_MOST, every_choice, googlenet_twice  # noqa: E402
+from hax_conn_alone import at_contention, rivals_at  # noqa: E402
 from hax_conn_cases import WRONG, XAVIER, pair, violations  # noqa: E402
+from hax_conn_timed import long_network  # noqa: E402
 from hax_conn_transitions import experiment_at  # noqa: E402
 from page_marks import marks, put_into  # noqa: E402
 
+from onchip.multi_dnn.dp import solve_pair  # noqa: E402
+from onchip.multi_dnn.published import experiments  # noqa: E402
+
 PAGE = (ROOT / "docs" / "hax-conn.md").read_text(encoding="utf-8")
-OTHER = ("pairs", "fig6", "fig7", "planning", "searched", "z3")
+OTHER = ("pairs", "fig6", "fig7", "planning", "searched", "z3", "z3_long")
 """Sections of times, and of one of several schedules that are as good."""
 QUICK = ("table2", "readings", "table4", "table7", "fig1", "fig3", "fig4")
 """Sections that the quick run prints again; the whole one prints all but `OTHER`."""
@@ -118,7 +123,7 @@ def test_sentences_on_experiments_and_networks() -> None:
 
 
 def test_z3_proves_most_experiments_in_under_three_seconds() -> None:
-    """Read from the page; without contention only. The long case is a schedule without a proof."""
+    """Read from the page; without contention only. 985 pieces have a schedule without a proof."""
     found = {tuple(row[:3]): row[4:] for row in cells("z3")[1:]}
     experiments = [row for (name, _, _), row in found.items() if name.startswith("experiment")]
     assert len(experiments) == 8
@@ -130,6 +135,31 @@ def test_z3_proves_most_experiments_in_under_three_seconds() -> None:
     long_one = claims["the same for 985 layers; here ten groups in 985 equal pieces"]
     assert long_one[1] == "under 1 s, 0.3 % above its bound"
     assert long_one[4].endswith("the optimum: no")
+
+
+@pytest.mark.parametrize("contention", ["none", "light"])
+def test_the_long_network_has_fifty_groups_and_a_proof(contention: str) -> None:
+    """The exact search's proof again; Z3's from the page."""
+    workload = long_network(contention)
+    assert [len(job.profile.groups) for job in workload.jobs] == [50, 10]
+    assert solve_pair(workload).ended == "complete"
+    none, light = cells("z3_long")[1:]
+    assert none[:3] == ["Inc-res-v2, GoogleNet", "50 + 10", "none"]
+    assert none[5] == "yes"
+    assert "no proof" not in none[3] + light[3]
+
+
+def test_stronger_contention_leaves_experiment_4_on_the_gpu_and_makes_rivals_slow() -> None:
+    """All else as under `light`: at four times the GPU alone is the optimum."""
+    found = at_contention(4, 4.0)
+    assert found.cost == pytest.approx(found.baseline("gpu alone"))
+    assert at_contention(4, 1.0).cost < 0.9 * found.cost
+    rows = {row[0]: row[1:] for row in cells("alone") if len(row) == 4}
+    assert rows["the paper"] == ["8", "6", "4, 9"]
+    herald, h2h = rivals_at(4.0)
+    gpu = {row.number: row.ms["gpu_only"] for row in experiments()}
+    slow = [str(sum(times[n] > gpu[n] for n in gpu)) for times in (herald, h2h)]
+    assert rows["4"][:2] == slow == ["8", "7"]
 
 
 def test_transitions_of_table_2_against_the_text() -> None:

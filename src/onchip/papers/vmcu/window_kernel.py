@@ -36,10 +36,12 @@ class WindowKernel:
     """Segments of workspace: pixels of B, C and D."""
 
 
-def window_kernel(layers: Sequence[Layer]) -> WindowKernel:
+def window_kernel(layers: Sequence[Layer], *, keep_columns: bool = False) -> WindowKernel:
     """Return the kernel of an inverted bottleneck: pointwise, depthwise, pointwise, perhaps the input added.
 
-    Raises `ModelError` for other layers, and for a window larger than the map, which the paper does not fuse.
+    With `keep_columns` the columns of B that the window before has, too, are moved and not made anew; the
+    workspace is the same. Raises `ModelError` for other layers, and for a window larger than the map, which
+    the paper does not fuse.
     """
     expand, across, added = _block(layers)
     uses = [kernel_for(layer) for layer in layers]
@@ -62,7 +64,7 @@ def window_kernel(layers: Sequence[Layer]) -> WindowKernel:
         outputs=outputs,
         input_at=apart,
         words="\n".join(_words(i, use) for i, use in enumerate(uses)),
-        expand=uses[0].function.name,
+        window=(_KEPT if keep_columns else _ANEW).format(expand=uses[0].function.name),
         across=uses[1].function.name,
         project=uses[2].function.name,
         rest=_added(added, uses[3]) if added else _moved(),
@@ -128,7 +130,18 @@ _HEADER = """#include <stdint.h>
 void block(int8_t *pool, int8_t *workspace);
 """
 
-_TEXT = """#include "kernels.h"
+_ANEW = """{expand}(lines, workspace + (i * SIDE - left) * INSIDE, most(left, 0),
+                    least(left + SIDE, MAP_COLUMNS), words0);"""
+
+_KEPT = """const int32_t kept = x ? most(SIDE - STRIDE, 0) : 0;
+                int8_t *line = workspace + i * SIDE * INSIDE;
+                memmove(line, line + STRIDE * INSIDE, kept * INSIDE);
+                if (most(left + kept, 0) < least(left + SIDE, MAP_COLUMNS))
+                    {expand}(lines, workspace + (i * SIDE - left) * INSIDE, most(left + kept, 0),
+                        least(left + SIDE, MAP_COLUMNS), words0);"""
+
+_TEXT = """#include <string.h>
+#include "kernels.h"
 #include "block.h"
 
 enum {{ ROWS = {rows}, COLUMNS = {columns}, MAP_ROWS = {map_rows}, MAP_COLUMNS = {map_columns} }};
@@ -150,8 +163,7 @@ void block(int8_t *pool, int8_t *workspace)
             const int32_t first = most(-top, 0), last = least(MAP_ROWS - top, SIDE);
             for (int32_t i = first; i < last; ++i) {{
                 lines[0] = a + (top + i) * MAP_COLUMNS * GIVEN;
-                {expand}(lines, workspace + (i * SIDE - left) * INSIDE, most(left, 0),
-                    least(left + SIDE, MAP_COLUMNS), words0);
+                {window}
             }}
             for (int32_t i = 0; i < SIDE; ++i)
                 lines[i] = workspace + (i * SIDE - left) * INSIDE;
