@@ -112,7 +112,9 @@ def random_module(rng: Random, operators: int) -> Module:
             operands = [o for o in operands if o.meta["spec"].size == first]
             made.append(module.call(rng.choice(("relu", "add", "mul")), tuple(operands), Spec(first)))
         else:
-            made.append(module.call("convolution", tuple(operands), Spec(rng.choice(sizes) + rng.choice((0, 8)))))
+            made.append(
+                module.call("convolution", tuple(operands), Spec(rng.choice(sizes) + rng.choice((0, 8))))
+            )
     module.add("output", "output", (made[-1],), made[-1].meta["spec"])
     return module
 

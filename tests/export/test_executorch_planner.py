@@ -67,7 +67,10 @@ def least_in_place(module: Module) -> int:
 
             rows = [
                 Buffer(
-                    min(s.lifetime[0] for s in group), max(s.lifetime[1] for s in group) + 1, r.allocated_memory, 16
+                    min(s.lifetime[0] for s in group),
+                    max(s.lifetime[1] for s in group) + 1,
+                    r.allocated_memory,
+                    16,
                 )
                 for r in dict.fromkeys(map(top, specs))
                 if (group := [s for s in specs if top(s) is r])
@@ -108,7 +111,7 @@ def chain(*sizes: int) -> Module:
 
 def test_what_does_not_fit_is_said_with_numbers() -> None:
     module = chain(64, 160, 64)
-    with pytest.raises(Infeasible, match="memory slow has 96 .*because of n2") as found:
+    with pytest.raises(Infeasible, match=r"memory slow has 96 .*because of n2") as found:
         planner([Bank("fast", 128, 1), Bank("slow", 96, 2)])(16, module.specs(), module)
     assert (found.value.needs, found.value.has, found.value.memory) == (160, 96, "slow")
     assert all(s.mem_offset is None for s in module.specs())

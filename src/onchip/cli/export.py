@@ -9,7 +9,7 @@ import typer
 
 from onchip import api
 from onchip.base.errors import UsageError
-from onchip.base.files import write_atomically
+from onchip.base.files import read_bytes, write_atomically
 from onchip.cli.app import app
 from onchip.cli.console import PlanFile, stdout, writable
 from onchip.export import FORMATS
@@ -38,6 +38,14 @@ def export(
 ) -> None:
     """Write a plan or a schedule for another program: a packer, a runtime, TensorRT, C, JSON, Perfetto."""
     writable(output, plan, model)
+    if plan.suffix == ".tflite":
+        from onchip.export.tflm_model import packed
+
+        if to != "tflm" or model is not None:
+            raise UsageError("a .tflite model itself is written --to tflm alone", where=str(plan))
+        write_atomically(output, packed(read_bytes(plan, model=True), str(plan)))
+        stdout().print(f"{to} written to {output}", markup=False, highlight=False, soft_wrap=True)
+        return
     if is_schedule(plan):
         from onchip.multi_dnn.judged import judged_file
 

@@ -31,7 +31,9 @@ def with_candidates(graph: Graph, nodes: Sequence[Any]) -> Graph:
     index = {id(root_of(spec)): i for spec, i, at in graph.places if i is not None and at == 0}
     shared = Counter(i for _, i, _ in graph.places if i is not None)
     own = {id(root_of(spec)) for spec, _, _ in graph.places if base_of(root_of(spec))[0] is None}
-    given = {id(root_of(s)) for node in nodes if node.op in ("placeholder", "output") for s in node_specs(node)}
+    given = {
+        id(root_of(s)) for node in nodes if node.op in ("placeholder", "output") for s in node_specs(node)
+    }
     first = first_touched(nodes)
     items = list(graph.items)
     for at, node in enumerate(nodes):

@@ -29,44 +29,31 @@ class Placed:
     bounds: Mapping[int, int] = field(default_factory=dict)
 
 
-def least_arena(
-    items: Sequence[Item], chosen: Sequence[int], memory: int, alignment: int, in_place: bool, limits: Limits
-) -> Placed:
-    """Place the chosen items in one memory, in the fewest bytes that are found in time.
+def least_arena(items: Sequence[Item], memory: int, alignment: int, in_place: bool, limits: Limits) -> Placed:
+    """Place all items in one memory, in the fewest bytes that are found in time.
 
     Every choice of what is in place has at least the load of the first, which is the bound; where nothing
     can be in place, the packer's own bound is the better one.
     """
-    mine = {i: n for n, i in enumerate(chosen)}
-    part = [_narrowed(items[i], mine) for i in chosen]
-    ways = choices(part, MOST_CHOICES) if in_place else [{}]
+    ways = choices(items, MOST_CHOICES) if in_place else [{}]
     if {} not in ways:
         ways.append({})
-    load = max_load([buffer_of(b, alignment) for b in merged(part, ways[0])])
+    load = max_load([buffer_of(b, alignment) for b in merged(items, ways[0])])
     best: Placed | None = None
     for number, over in enumerate(ways):
         if best is not None and (best.bytes[memory] == load or limits.over()):
             break
-        blocks = merged(part, over)
+        blocks = merged(items, over)
         left = limits.share(1 / 2 if number + 1 < len(ways) else 1.0).left()
         found = minimise([buffer_of(b, alignment) for b in blocks], time_limit=left)
         if best is not None and found.bytes >= best.bytes[memory]:
             continue
         at = {
-            chosen[m]: (memory, offset)
+            m: (memory, offset)
             for block, offset in zip(blocks, found.offsets, strict=True)
             for m in block.members
         }
         bound = found.lower_bound if len(ways) == 1 else load
-        taken = {chosen[y]: chosen[x] for y, x in over.items()}
-        best = Placed(at, taken, {memory: found.bytes}, {memory: bound})
+        best = Placed(at, over, {memory: found.bytes}, {memory: bound})
     assert best is not None
     return best
-
-
-def _narrowed(item: Item, mine: Mapping[int, int]) -> Item:
-    """Return the item with the candidates that are in the same memory, numbered among these."""
-    over = tuple(mine[x] for x in item.over if x in mine)
-    return Item(
-        item.name, item.first, item.last, item.bytes, item.memory, item.offset, over, item.written
-    )

@@ -7,17 +7,16 @@ because it compares several algorithms before it writes one of them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onchip.base.errors import UsageError
-from onchip.executorch.banks import Bank, fill_banks
+from onchip.executorch.banks import Bank, Question, fill_banks
 from onchip.executorch.in_place import with_candidates
 from onchip.executorch.one_memory import Placed, least_arena
 from onchip.executorch.proof import proved_plan
-from onchip.executorch.specs import Graph, read_graph, root_of
+from onchip.executorch.specs import Graph, Item, read_graph, root_of
 from onchip.planners.limits import Limits
 from onchip.plans import Plan
 
@@ -119,9 +118,7 @@ def _banks_of(target: Any) -> tuple[Bank, ...]:
     return banks
 
 
-def _plan(
-    alignment: int, specs: Iterable[Any], graph_module: Any, padding: int, options: Options
-) -> Answer:
+def _plan(alignment: int, specs: Iterable[Any], graph_module: Any, padding: int, options: Options) -> Answer:
     """Place all specs, and have the plan proved."""
     limits = Limits(options.time_limit)
     given = list(specs)
@@ -148,35 +145,40 @@ def _one_device(specs: Sequence[Any]) -> None:
     for spec in specs:
         device = getattr(spec, "device", None)
         if device is not None and getattr(device, "name", "CPU") != "CPU":
-            raise UsageError(f"banks are memories of the CPU, and a tensor is on {device.name}", where="banks")
+            raise UsageError(
+                f"banks are memories of the CPU, and a tensor is on {device.name}", where="banks"
+            )
 
 
 def _placed(graph: Graph, options: Options, limits: Limits) -> Placed:
     """Place the buffers of each memory, the banks together. What is reserved at all times lies below."""
-    items, banks = graph.items, options.banks
-    managed = {bank.mem_id for bank in banks} or {1}
-    at, over, sizes, bounds = dict[int, tuple[int, int]](), dict[int, int](), dict[int, int](), dict[int, int]()
-    others = sorted({item.memory for item in items if item.memory is not None} - managed)
-    parts = [[i for i, item in enumerate(items) if item.memory in managed or item.memory is None]]
-    parts += [[i for i, item in enumerate(items) if item.memory == memory] for memory in others]
-    for number, (chosen, memory) in enumerate(zip(parts, [None, *others], strict=True)):
+    managed = {bank.mem_id for bank in options.banks} or {1}
+    others = sorted({m for item in graph.items if (m := item.memory) is not None} - managed)
+    at, over = dict[int, tuple[int, int]](), dict[int, int]()
+    sizes, bounds = dict[int, int](), dict[int, int]()
+    for memory in (None, *others):
+        inside = {memory} if memory is not None else {None, *managed}
+        chosen = [i for i, item in enumerate(graph.items) if item.memory in inside]
         if not chosen:
             continue
-        if number == 0 and banks:
-            lowered = _lowered(banks, graph)
-            names = graph.nodes
-            found = fill_banks(
-                items, chosen, lowered, graph.padding, graph.alignment, options.in_place, names, limits
-            )
+        part = _renumbered(graph.items, chosen)
+        if memory is None and options.banks:
+            banks = _lowered(options.banks, graph)
+            asked = Question(part, banks, graph.alignment, graph.padding, options.in_place, graph.nodes)
+            found = fill_banks(asked, limits)
         else:
-            found = least_arena(
-                items, chosen, memory or 1, graph.alignment, options.in_place, limits
-            )
-        at.update(found.at)
-        over.update(found.over)
-        sizes.update(found.bytes)
-        bounds.update(found.bounds)
+            found = least_arena(part, memory or 1, graph.alignment, options.in_place, limits)
+        at |= {chosen[i]: place for i, place in found.at.items()}
+        over |= {chosen[y]: chosen[x] for y, x in found.over.items()}
+        sizes |= found.bytes
+        bounds |= found.bounds
     return Placed(at, over, sizes, bounds)
+
+
+def _renumbered(items: Sequence[Item], chosen: Sequence[int]) -> list[Item]:
+    """Return some of the items, with those among them that they may be written over."""
+    new = {i: n for n, i in enumerate(chosen)}
+    return [replace(items[i], over=tuple(new[x] for x in items[i].over if x in new)) for i in chosen]
 
 
 def _lowered(banks: Sequence[Bank], graph: Graph) -> list[Bank]:

@@ -7,7 +7,7 @@ another (`storage_base`, `inplace_base`, views) is no buffer of its own; it foll
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onchip.base.errors import InputError
@@ -120,9 +120,13 @@ def read_graph(alignment: int, specs: Iterable[Any], graph_module: Any, padding:
         name = names.get(id(root), "a tensor")
         base, at = outermost(root, name)
         if id(base) not in places:
-            raise InputError("lies in the storage of a tensor that is not planned here", item=f"tensor {name}")
+            raise InputError(
+                "lies in the storage of a tensor that is not planned here", item=f"tensor {name}"
+            )
         if at % alignment:
-            raise InputError(f"lies at byte {at:,} of another, no multiple of {alignment}", item=f"tensor {name}")
+            raise InputError(
+                f"lies at byte {at:,} of another, no multiple of {alignment}", item=f"tensor {name}"
+            )
         owner = index.get(id(base))
         places[id(root)] = owner, at
         if owner is None:
@@ -133,16 +137,12 @@ def read_graph(alignment: int, specs: Iterable[Any], graph_module: Any, padding:
         items[owner] = lengthened(items[owner], first, last)
     regions, reserved = regions_of(nodes, graph_module)
     found = tuple((spec, *places[id(root_of(spec))]) for spec in given)
-    return Graph(
-        (*items, *regions), found, tuple(n.name for n in nodes), alignment, padding, reserved
-    )
+    return Graph((*items, *regions), found, tuple(n.name for n in nodes), alignment, padding, reserved)
 
 
 def lengthened(item: Item, first: int, last: int) -> Item:
     """Return the item, live at [first, last] as well."""
-    return Item(
-        item.name, min(item.first, first), max(item.last, last), item.bytes, item.memory, item.offset
-    )
+    return replace(item, first=min(item.first, first), last=max(item.last, last))
 
 
 def names_of(nodes: Sequence[Any]) -> dict[int, str]:
