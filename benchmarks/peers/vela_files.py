@@ -21,7 +21,7 @@ from pathlib import Path
 from onchip.planners.packing import Buffer, fault, max_load, minimise
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from page_marks import write  # noqa: E402
+from page_marks import write
 
 ALLOCATORS = ("LinearAlloc", "Greedy", "HillClimb")
 ALIGNMENT = 16

@@ -1,6 +1,6 @@
 """The search for the bank of every block: an integer program under the loads, and addresses for each bank.
 
-A set that does not pack in its bank is forbidden there; in the bank that is made small it costs what it takes.
+A set that does not pack in its bank is forbidden there; in the bank that is made small it costs its bytes.
 The program is solved again with that: the usual decomposition, exact where it ends in time.
 """
 

@@ -4,6 +4,9 @@ A plan's DRAM, states and order are not needed for that: every model that TFLM r
 with variables, or with several outputs that TFLM keeps to the end. Lives are those of TFLM's allocator: a
 scope for every operator, subgraphs inside the scope of the operator that calls them, inputs from their
 subgraph's beginning, outputs to its end. The order is the file's, or one with a lower peak.
+
+Scratch buffers are the kernels' affair, and TFLM places them around the tensors. For kinds of operators whose
+reference kernels have large ones the packing leaves room.
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ CALLS = {"CALL_ONCE": ("InitSubgraphIndex",)}
 
 ORDERED = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 """Operators with effects that no tensor shows: with one of them the file's order stays."""
+
+Scratch = dict[tuple[int, int], tuple[int, tuple[int, ...]]]
+"""By subgraph and operator, the scope in which its scratch buffers live, and their bytes."""
 
 Key = tuple[int, int]
 """A tensor: its subgraph, and its number in there."""
@@ -111,10 +117,23 @@ def views_of(graph: TfliteGraph) -> dict[Key, Key]:
     return found
 
 
-def lives_of(graph: TfliteGraph, order: Sequence[int]) -> dict[Key, tuple[int, int]]:
+def scratch_of(graph: TfliteGraph, node: Node) -> tuple[int, ...]:
+    """Return the bytes of the scratch buffers that TFLM's reference kernel of an operator asks for."""
+    shapes = [graph.tensors[t].shape if t >= 0 else () for t in node.inputs]
+    if node.type == "SVDF" and len(shapes) > 1 and shapes[0] and shapes[1]:
+        batch, filters = shapes[0][0], shapes[1][0]
+        return (4 * batch * filters, 4 * batch * filters // max(node.options.get("Rank", 1), 1))
+    if node.type == "TRANSPOSE_CONV" and node.outputs:
+        wide = 8 if graph.tensors[node.outputs[0]].element == 5 else 4
+        return (wide * math.prod(graph.tensors[node.outputs[0]].shape),)
+    return ()
+
+
+def lives_of(graph: TfliteGraph, order: Sequence[int]) -> tuple[dict[Key, tuple[int, int]], Scratch]:
     """Return first and last scope of every tensor that an operator or a caller of the model touches."""
     graphs = (graph, *graph.others)
     lives: dict[Key, tuple[int, int]] = {}
+    scratch: Scratch = {}
     scope, depth = 0, 0
 
     def walk(number: int, nodes: Sequence[Node]) -> None:
@@ -129,6 +148,7 @@ def lives_of(graph: TfliteGraph, order: Sequence[int]) -> dict[Key, tuple[int, i
             scope += 1
             for t in node.outputs:
                 lives[number, t] = scope, scope
+            scratch[number, node.index] = scope, scratch_of(part, node)
             for option in CALLS.get(node.type, ()):
                 called = node.options.get(option, 0)
                 if not 0 <= called < len(graphs):
@@ -143,14 +163,15 @@ def lives_of(graph: TfliteGraph, order: Sequence[int]) -> dict[Key, tuple[int, i
         depth -= 1
 
     walk(0, [graph.nodes[i] for i in order])
-    return lives
+    return lives, scratch
 
 
 def arena_of(graph: TfliteGraph, order: Sequence[int], roots: Mapping[Key, Key], limits: Limits) -> Arena:
     """Pack all tensors in one order of operators, each with those that have its bytes."""
     graphs = (graph, *graph.others)
     blocks: dict[Key, tuple[int, int, int]] = {}
-    for key, (first, last) in lives_of(graph, order).items():
+    lives, scratch = lives_of(graph, order)
+    for key, (first, last) in lives.items():
         size = bytes_of(graphs[key[0]], key[1]) if key[1] >= 0 else 0
         root = roots.get(key, key)
         if size:
@@ -160,13 +181,19 @@ def arena_of(graph: TfliteGraph, order: Sequence[int], roots: Mapping[Key, Key],
         Buffer(first, last + 1, -(-size // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
         for first, last, size in blocks.values()
     ]
+    buffers += [
+        Buffer(scope, scope + 1, -(-size // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
+        for scope, sizes in scratch.values()
+        for size in sizes
+        if size > 0
+    ]
     found = minimise(buffers, time_limit=limits.left())
     wrong = fault(buffers, found.offsets, found.bytes)
     if wrong is not None:
         raise AssertionError(f"the arena is wrong: {wrong}")
     if found.bytes >= 1 << 31:
         raise ModelError("needs 2 GiB or more, where TFLM's offsets end", where=graph.where)
-    at = dict(zip(blocks, found.offsets, strict=True))
+    at = dict(zip(blocks, found.offsets, strict=False))  # behind the tensors come the scratch buffers
     offsets = [
         at.get(roots.get((number, t), (number, t)), -1) if bytes_of(part, t) else -1
         for number, part in enumerate(graphs)
