@@ -44,7 +44,8 @@ warnings.filterwarnings("ignore")
 
 MODELS = (
     "resnet18", "squeezenet1_0", "lcnet_050", "mnasnet0_5", "vit_tiny_patch16_224", "selecsls42b",
-    "convnext_atto", "mobilenetv2_100", "googlenet", "ghostnet_100", "efficientnet_b0", "mobilenetv3_small_100",
+    "convnext_atto", "mobilenetv2_100", "googlenet", "ghostnet_100", "efficientnet_b0",
+    "mobilenetv3_small_100",
     "shufflenet_v2_x0_5", "mixnet_s", "inception_v3", "res2net50_26w_4s", "densenet121", "hrnet_w18_small",
     "swin_t", "edgenext_xx_small",
 )  # fmt: skip
@@ -156,6 +157,7 @@ class Measuring:
         two, slow_seconds = answer(planner(banks, in_place=False))
         two_over, _ = answer(planner(banks))
         self.row = {
+            "lives": [(*s.lifetime, s.allocated_memory) for s in given],
             "tensors": len(given),
             "greedy": sum(theirs),
             "onchip": sum(ours),
@@ -190,7 +192,7 @@ def measure(names: list[str], file: Path, pixels: int) -> None:
                 print(f"{key}: {type(problem).__name__}: {str(problem)[:300]}", file=sys.stderr, flush=True)
                 continue
             kept[key] = measuring.row
-            print(key, measuring.row, flush=True)
+            print(key, {k: v for k, v in measuring.row.items() if k != "lives"}, flush=True)
             file.write_text(json.dumps(kept, indent=1))
 
 

@@ -22,7 +22,7 @@ from onchip.plans import Plan
 
 __all__ = ["Options", "algorithm", "planner"]
 
-TIME_LIMIT = 10.0
+TIME_LIMIT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
