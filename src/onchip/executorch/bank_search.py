@@ -6,12 +6,12 @@ The program is solved again with that: the usual decomposition, exact where it e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onchip.executorch.blocks import Block, buffer_of
 from onchip.planners.limits import Limits
-from onchip.planners.packing import Buffer, Engine, irreducible, max_load, minimise, pack
+from onchip.planners.packing import Buffer, Engine, irreducible, minimise, pack
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers.cp_sat import minimise as solve
 
@@ -24,7 +24,6 @@ NODES = 50_000
 """Nodes of one search for addresses."""
 
 ENGINES: tuple[Engine, ...] = ("greedy", "search", "repair")
-FIRST_FIT: tuple[Engine, ...] = ("greedy",)
 
 
 @dataclass(slots=True)
@@ -75,7 +74,7 @@ def extent(problem: Banks, bank_of: Sequence[int], b: int) -> int:
 
 
 def greedily(problem: Banks) -> list[int]:
-    """Return a bank for every block: the largest first, in the fastest bank where all still pack."""
+    """Return a bank for every block: the largest first, at the lowest place in the fastest bank with room."""
     slowest = len(problem.room) - 1
     found = [only[0] if len(only) == 1 else slowest for only in problem.free]
     order = [i for i, only in enumerate(problem.free) if len(only) > 1]
@@ -83,16 +82,30 @@ def greedily(problem: Banks) -> list[int]:
     for b in range(slowest):
         members = problem.members(found, b)
         _pack_low(problem, members, b)
+        at = dict(zip(members, problem.known[b, tuple(members)], strict=True))
         for i in order:
-            more = sorted([*members, i])
-            if found[i] != slowest or max_load(problem.buffers(more, b)) > problem.room[b]:
-                continue
-            tried = pack(problem.buffers(more, b), problem.room[b], engines=FIRST_FIT)
-            if tried.status == "packed":
-                problem.known[b, tuple(more)] = tried.offsets
-                members, found[i] = more, b
+            place = _lowest(problem, i, b, at) if found[i] == slowest else None
+            if place is not None:
+                at[i], found[i] = place, b
+        members = sorted(at)
+        problem.known[b, tuple(members)] = tuple(at[i] for i in members)
     _pack_low(problem, problem.members(found, slowest), slowest)
     return found
+
+
+def _lowest(problem: Banks, i: int, b: int, at: Mapping[int, int]) -> int | None:
+    """Return the lowest place of a block beside those of a bank, None if it has no room for it."""
+    mine, size, place = problem.blocks[i], problem.size(i, b), 0
+    others = (
+        (offset, offset + problem.size(j, b))
+        for j, offset in at.items()
+        if problem.blocks[j].first <= mine.last and mine.first <= problem.blocks[j].last
+    )
+    for low, high in sorted(others):
+        if place + size <= low:
+            break
+        place = max(place, high)
+    return place if place + size <= problem.room[b] else None
 
 
 def smallest(
