@@ -6,8 +6,8 @@
 
 The method is taken out of Deeploy's source file as it is, and gets objects with the fields that it reads:
 memory blocks with a name and a lifetime, buffers with a shape and a type, a context that looks them up. It
-writes its table, starts `$MINIMALLOC_INSTALL_DIR/minimalloc` and reads the addresses back, on the live ranges of the
-built-in networks and at random. Every answer is validated, and what cannot fit has to be reported.
+writes its table, starts `$MINIMALLOC_INSTALL_DIR/minimalloc` and reads the addresses back, on the live ranges
+of built-in networks and at random. Every answer is validated, and what cannot fit has to be reported.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import csv
 import os
 import random
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,9 @@ import onchip
 from onchip.comparison.baselines.whole_life import lives
 from onchip.planners.packing import Buffer, fault, minimise
 from onchip.planners.placement import Problem
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from page_marks import write
 
 SOURCE = "Deeploy/TilingExtension/TilerExtension.py"
 NETWORKS = ("squeezenet1_0", "mobilenet_v2", "googlenet", "resnet50", "densenet121", "inception_v3")
@@ -74,13 +78,8 @@ def asked(method: Callable[..., Any], buffers: list[Buffer], capacity: int, fold
     return [int(block._addrSpace[0]) for block in made]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--deeploy", required=True, type=Path)
-    parser.add_argument("--programs", required=True, type=Path)
-    args = parser.parse_args()
-    os.environ["MINIMALLOC_INSTALL_DIR"] = str(args.programs)
-    method = method_of(args.deeploy)
+def table(method: Callable[..., Any]) -> Iterator[str]:
+    """Yield the lines of the table."""
     rng = random.Random(0)
     cases: dict[str, Sequence[Buffer]] = {}
     for name in NETWORKS:
@@ -91,9 +90,8 @@ def main() -> None:
             Buffer(t := rng.randrange(count), t + rng.randrange(1, 1 + count // 2), rng.randrange(1, 999))
             for _ in range(count)
         ]
-    print(
-        "| live ranges | buffers | capacity | addresses by Deeploy | one byte less |\n|---|--:|--:|---|---|"
-    )
+    yield "| live ranges | buffers | capacity | addresses in Deeploy | one byte less |"
+    yield "|---|--:|--:|---|---|"
     for name, buffers in cases.items():
         least = minimise(buffers, time_limit=20.0)
         with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +99,18 @@ def main() -> None:
             less = asked(method, list(buffers), least.lower_bound - 1, folder)
         wrong = "none" if found is None else fault(buffers, found, least.bytes) or "valid"
         refused = "reported" if less is None else "PACKED"
-        print(f"| {name} | {len(buffers)} | {least.bytes:,} | {wrong} | {refused} |", flush=True)
+        yield f"| {name} | {len(buffers)} | {least.bytes:,} | {wrong} | {refused} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--deeploy", required=True, type=Path)
+    parser.add_argument("--programs", required=True, type=Path)
+    parser.add_argument("--into", type=Path)
+    args = parser.parse_args()
+    os.environ["MINIMALLOC_INSTALL_DIR"] = str(args.programs)
+    method = method_of(args.deeploy)
+    write({"deeploy": lambda: table(method)}, args.into)
 
 
 if __name__ == "__main__":
