@@ -10,7 +10,7 @@ import itertools
 from random import Random
 
 import pytest
-from executorch_stand_ins import Module, Node, Spec, Target, random_module, replayed
+from executorch_stand_ins import Module, Spec, Target, random_module, replayed
 
 from onchip.base.errors import IllegalPlan, Infeasible, InputError, UsageError
 from onchip.executorch import Bank, planner
@@ -153,18 +153,16 @@ def test_what_lies_in_the_storage_of_another_goes_along_and_empty_tensors_take_n
     assert sizes == [0, 160]
 
 
-def test_a_submodule_has_its_region_while_its_node_runs_and_an_unknown_one_always() -> None:
+def test_what_submodules_take_at_the_bottom_is_nobody_else_s() -> None:
     module = chain(64, 32, 32, 64)
     module.input_mem_buffer_sizes = [0, 96]
     assert planner()(16, module.specs(), module) == [0, 96 + 96]
     assert min(s.mem_offset for s in module.specs() if s.mem_offset is not None) == 96
-    branch = Node("branch", "get_attr", "branch", (), {})
-    module.nodes[4].args = (*module.nodes[4].args, branch)
+    banks = [Bank("fast", 128, 1), Bank("slow", 512, 2)]
     for spec in module.specs():
         spec.mem_id = None
-    module.branch = Module()  # type: ignore[attr-defined]
-    module.branch.meta = {"non_const_buffer_sizes": [0, 96]}  # type: ignore[attr-defined]
-    assert planner()(16, module.specs(), module) == [0, 96 + 64]
+    assert planner(banks)(16, module.specs(), module)[1] <= 128
+    assert all(s.mem_id == 2 or (s.mem_offset or 0) >= 96 for s in module.specs())
 
 
 def test_operands_that_are_kept_broadcast_or_laid_out_otherwise_are_not_written_over() -> None:
@@ -220,3 +218,24 @@ def test_tensors_that_cannot_be_placed_are_named() -> None:
         planner([Bank("a", 16, 1), Bank("b", 16, 1)])
     with pytest.raises(UsageError, match="alignment 24, no multiple"):
         planner([Bank("a", 16, 1, 24)])(16, [], Module())
+
+
+def test_the_older_name_of_a_base_is_read() -> None:
+    module = chain(64, 96, 64)
+    _, b, _ = module.specs()
+    older = Older(64, [b.lifetime[0], b.lifetime[1] + 1], b)
+    assert planner()(16, [*module.specs(), older], module) == [0, 96 + 64 + 0]
+    assert older.mem_offset == b.mem_offset
+
+
+class Older:
+    """A tensor of ExecuTorch 1.4, whose base is its `inplace_base`."""
+
+    def __init__(self, size: int, lifetime: list[int], base: Spec) -> None:
+        self.allocated_memory, self.lifetime, self.inplace_base = size, lifetime, base
+        self.mem_id: int | None = None
+        self.mem_obj_id: int | None = None
+        self.mem_offset: int | None = None
+
+    def realign(self, alignment: int) -> int:
+        return self.allocated_memory

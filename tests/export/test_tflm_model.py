@@ -16,7 +16,7 @@ from export.test_tflm import in_tflm, saved, two_outputs, views
 from onchip.base.errors import UsageError
 from onchip.cli.app import app
 from onchip.export.tflm_model import ALIGNMENT, in_arena, packed
-from onchip.microcontroller.made import Map, WideBuilder
+from onchip.microcontroller.made import WideBuilder
 from onchip.readers.tflite_graph import parse
 from readers.tflite_build import Op, T, branching, model
 

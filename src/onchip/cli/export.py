@@ -10,8 +10,9 @@ import typer
 from onchip import api
 from onchip.base.errors import UsageError
 from onchip.base.files import read_bytes, write_atomically
+from onchip.cli import complete
 from onchip.cli.app import app
-from onchip.cli.console import PlanFile, stdout, writable
+from onchip.cli.console import stdout, writable
 from onchip.export import FORMATS
 from onchip.multi_dnn.export import SCHEDULE_FORMATS, export_schedule
 from onchip.multi_dnn.schedule_file import is_schedule
@@ -19,7 +20,14 @@ from onchip.multi_dnn.schedule_file import is_schedule
 
 @app.command()
 def export(
-    plan: PlanFile,
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN",
+            help="a plan file, JSON or text; with --to tflm a .tflite model, too",
+            autocompletion=complete.files(".json", ".plan", ".txt", ".tflite"),
+        ),
+    ],
     to: Annotated[
         str,
         typer.Option(

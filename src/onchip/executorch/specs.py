@@ -135,9 +135,11 @@ def read_graph(alignment: int, specs: Iterable[Any], graph_module: Any, padding:
             raise InputError(f"ends beyond {items[owner].name}, in which it lies", item=f"tensor {name}")
         first, last = lifetime_of(root, name)
         items[owner] = lengthened(items[owner], first, last)
-    regions, reserved = regions_of(nodes, graph_module)
+    # A runtime keeps what a submodule leaves in its bytes: they are nobody else's at any time.
+    asked = getattr(graph_module, "input_mem_buffer_sizes", None) or ()
+    reserved = {memory: size for memory, size in enumerate(asked) if memory and size}
     found = tuple((spec, *places[id(root_of(spec))]) for spec in given)
-    return Graph((*items, *regions), found, tuple(n.name for n in nodes), alignment, padding, reserved)
+    return Graph(tuple(items), found, tuple(n.name for n in nodes), alignment, padding, reserved)
 
 
 def lengthened(item: Item, first: int, last: int) -> Item:
@@ -176,28 +178,3 @@ def outermost(spec: Any, name: str) -> tuple[Any, int]:
     if at < 0:
         raise InputError(f"lies at byte {at:,} of another", item=f"tensor {name}")
     return spec, at
-
-
-def regions_of(nodes: Sequence[Any], graph_module: Any) -> tuple[list[Item], dict[int, int]]:
-    """Return the regions of submodules at the bottom of memories: while their node runs, else always.
-
-    A node of control flow names its submodules among its arguments, and each knows the sizes that it takes
-    (`non_const_buffer_sizes`). Sizes that no node accounts for are reserved at all times.
-    """
-    asked = list(getattr(graph_module, "input_mem_buffer_sizes", None) or ())
-    regions: list[Item] = []
-    seen: dict[int, int] = {}
-    for at, node in enumerate(nodes):
-        sizes: dict[int, int] = {}
-        for arg in nodes_in([node.args, getattr(node, "kwargs", {})]):
-            if arg.op != "get_attr" or node.op != "call_function":
-                continue
-            meta = getattr(getattr(graph_module, str(arg.target), None), "meta", None) or {}
-            for memory, size in enumerate(meta.get("non_const_buffer_sizes") or ()):
-                sizes[memory] = max(sizes.get(memory, 0), size)
-        for memory, size in sizes.items():
-            if memory and size:
-                seen[memory] = max(seen.get(memory, 0), size)
-                regions.append(Item(f"{node.name}.inner{memory}", at, at, size, memory, 0))
-    always = {m: n for m, n in enumerate(asked) if m and n > seen.get(m, 0)}
-    return [r for r in regions if r.memory not in always], always
