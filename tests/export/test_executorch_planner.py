@@ -163,6 +163,9 @@ def test_what_submodules_take_at_the_bottom_is_nobody_else_s() -> None:
         spec.mem_id = None
     assert planner(banks)(16, module.specs(), module)[1] <= 128
     assert all(s.mem_id == 2 or (s.mem_offset or 0) >= 96 for s in module.specs())
+    for spec in module.specs():
+        spec.mem_id = None
+    assert planner([Bank("fast", 96, 1), Bank("slow", 512, 2)])(16, module.specs(), module) == [0, 96, 96]
 
 
 def test_operands_that_are_kept_broadcast_or_laid_out_otherwise_are_not_written_over() -> None:

@@ -43,13 +43,14 @@ class Bank:
 class Question:
     """What `fill_banks` is asked: the items, the banks, fastest first, and how they are laid out.
 
-    `padding` are bytes behind everything in a bank, `nodes` the names of the graph's nodes.
+    `held` are the bytes of each bank that the items cannot have: those of submodules at the bottom, and the
+    padding behind everything. `nodes` are the names of the graph's nodes.
     """
 
     items: Sequence[Item]
     banks: Sequence[Bank]
+    held: Sequence[int]
     alignment: int
-    padding: int
     in_place: bool
     nodes: Sequence[str]
 
@@ -89,7 +90,7 @@ def _filled(asked: Question, over: dict[int, int], limits: Limits) -> tuple[tupl
     problem = Banks(
         blocks,
         [bank.alignment or asked.alignment for bank in asked.banks],
-        [max(0, bank.size - asked.padding) for bank in asked.banks],
+        [max(0, bank.size - held) for bank, held in zip(asked.banks, asked.held, strict=True)],
         [every if blk.memory is None else (number[blk.memory],) for blk in blocks],
         cliques_of(blocks),
         limits,
@@ -146,7 +147,7 @@ def _does_not_fit(
     at = min(blocks[i].last for i in busiest)
     mine = [i for i in busiest if found[i] == b]
     return Infeasible(
-        needs=needs + asked.padding,
+        needs=needs + asked.held[b],
         has=bank.size,
         operator=asked.nodes[at] if 0 <= at < len(asked.nodes) else "",
         tensors=tuple((asked.items[blocks[i].members[0]].name, problem.size(i, b)) for i in mine),

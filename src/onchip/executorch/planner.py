@@ -163,8 +163,8 @@ def _placed(graph: Graph, options: Options, limits: Limits) -> Placed:
             continue
         part = _renumbered(graph.items, chosen)
         if memory is None and options.banks:
-            banks = _lowered(options.banks, graph)
-            asked = Question(part, banks, graph.alignment, graph.padding, options.in_place, graph.nodes)
+            held = [graph.padding + _floor(graph, bank.mem_id, bank.alignment) for bank in options.banks]
+            asked = Question(part, options.banks, held, graph.alignment, options.in_place, graph.nodes)
             found = fill_banks(asked, limits)
         else:
             found = least_arena(part, memory or 1, graph.alignment, options.in_place, limits)
@@ -179,20 +179,6 @@ def _renumbered(items: Sequence[Item], chosen: Sequence[int]) -> list[Item]:
     """Return some of the items, with those among them that they may be written over."""
     new = {i: n for n, i in enumerate(chosen)}
     return [replace(items[i], over=tuple(new[x] for x in items[i].over if x in new)) for i in chosen]
-
-
-def _lowered(banks: Sequence[Bank], graph: Graph) -> list[Bank]:
-    """Return the banks without what is reserved in them at all times."""
-    found = []
-    for bank in banks:
-        left = bank.size - _floor(graph, bank.mem_id, bank.alignment)
-        if left <= 0:
-            raise UsageError(
-                f"has {bank.size:,} bytes, and submodules take {graph.reserved[bank.mem_id]:,}",
-                item=f"bank {bank.name}",
-            )
-        found.append(Bank(bank.name, left, bank.mem_id, bank.alignment))
-    return found
 
 
 def _floor(graph: Graph, mem_id: int, alignment: int | None) -> int:
@@ -217,4 +203,7 @@ def _answer(graph: Graph, placed: Placed, banks: Sequence[Bank]) -> Answer:
         taken = placed.bytes.get(mem_id, 0)
         held = _floor(graph, mem_id, step.get(mem_id)) + taken
         sizes[mem_id] = held + (graph.padding if any(m == mem_id for _, m, _ in places) else 0)
+    for bank in banks:
+        if sizes[bank.mem_id : bank.mem_id + 1] > [bank.size]:
+            raise AssertionError(f"the plan exceeds bank {bank.name}")
     return Answer(tuple(places), tuple(sizes))
