@@ -144,7 +144,21 @@ RESULTS = (
             "branches_growth.py --into docs/branches-figures.md",
         ),
     ),
-    Result("peers.md", ("peers/addresses.py", "peers/nests.py"), needs="the peers' own programs"),
+    Result(
+        "peers.md",
+        ("peers/addresses.py", "peers/nests.py", "peers/vela_files.py", "peers/deeploy_minimalloc.py"),
+        needs="the peers' own programs",
+    ),
+    Result(
+        "executorch.md",
+        (
+            "executorch_models.py measure {kept}/executorch.json",
+            "executorch_models.py run {kept}/executorch.json",
+            "executorch_models.py render {kept}/executorch.json --into docs/executorch.md",
+        ),
+        needs="an environment with executorch, timm and torchvision",
+    ),
+    Result("sizes.md", ("site_packages.py --into docs/sizes.md",)),
     Result(
         "packing.md",
         ("packing_fixtures.py {kept}/minimalloc", "packing_tilings.py --side 100"),

@@ -34,7 +34,7 @@ def inference(content: bytes, seed: int) -> tuple[list[Any], int, int]:
         of = interpreter.get_input_details(i)
         interpreter.set_input(rng.integers(-128, 128, of["shape"]).astype(of["dtype"]), i)
     interpreter.invoke()
-    printed = _stderr_of(interpreter.print_allocations)
+    printed = stderr_of(interpreter.print_allocations)
     head, total = (
         int(found[1]) if (found := re.search(rf"allocation {what} (\d+)", printed)) else -1
         for what in ("head", "total")
@@ -42,7 +42,7 @@ def inference(content: bytes, seed: int) -> tuple[list[Any], int, int]:
     return [interpreter.get_output(i) for i in range(graph.OutputsLength())], head, total
 
 
-def _stderr_of(call: Any) -> str:
+def stderr_of(call: Any) -> str:
     """What native code writes to the process's stderr."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as sink:

@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "planners/registry",
     ),
     ("microcontroller/segments", "microcontroller/rows", "microcontroller/kernels", "microcontroller/made"),
-    ("planners/joint", "planners/registry", "report", "export", "multi_dnn/local"),
+    ("planners/joint", "planners/registry", "report", "export", "executorch", "multi_dnn/local"),
     ("microcontroller", "microcontroller/project", "microcontroller/compare", "comparison/baselines"),
     ("papers/hax_conn", "papers/optimus", "papers/vmcu"),
     ("planners/budgets", "comparison", "multi_dnn/export", "multi_dnn/report", "microcontroller/emulator"),

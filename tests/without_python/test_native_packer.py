@@ -16,6 +16,7 @@ from onchip.planners.packing import Buffer, minimise
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "native"
+LLVM = Path("/usr/lib/llvm-19")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 
 pytestmark = [
@@ -194,11 +195,18 @@ def test_the_example_is_c99_and_the_header_cpp17(build: Path) -> None:
     assert done.stdout.splitlines()[-1] == "5120 bytes, the least"
 
 
-def test_the_memory_planner_is_exact(build: Path) -> None:
-    program = build / "planner"
+@pytest.mark.parametrize("containers", ["standard", "LLVM"])
+def test_the_memory_planner_is_exact(build: Path, containers: str) -> None:
+    if containers == "LLVM" and not LLVM.exists():
+        pytest.skip("llvm-19-dev is not installed")
+    program = build / f"planner_{containers}"
     source = Path(__file__).with_name("planner_check.cpp")
     flags = ["-std=c++17", "-O0", *WARNINGS, "-fsanitize=address,undefined", f"-I{NATIVE / 'include'}"]
-    subprocess.run(["g++", *flags, source, build / "libonchip.a", "-o", program], check=True)
+    more = []
+    if containers == "LLVM":
+        flags += ["-DWITH_LLVM", "-isystem", str(LLVM / "include")]
+        more = [f"-L{LLVM / 'lib'}", "-lLLVM-19"]
+    subprocess.run(["g++", *flags, source, build / "libonchip.a", "-o", program, *more], check=True)
     rng = random.Random(1)
     for _ in range(15):
         rows = [

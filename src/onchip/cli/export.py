@@ -9,9 +9,10 @@ import typer
 
 from onchip import api
 from onchip.base.errors import UsageError
-from onchip.base.files import write_atomically
+from onchip.base.files import read_bytes, write_atomically
+from onchip.cli import complete
 from onchip.cli.app import app
-from onchip.cli.console import PlanFile, stdout, writable
+from onchip.cli.console import stdout, writable
 from onchip.export import FORMATS
 from onchip.multi_dnn.export import SCHEDULE_FORMATS, export_schedule
 from onchip.multi_dnn.schedule_file import is_schedule
@@ -19,7 +20,14 @@ from onchip.multi_dnn.schedule_file import is_schedule
 
 @app.command()
 def export(
-    plan: PlanFile,
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN",
+            help="a plan file, JSON or text; with --to tflm a .tflite model, too",
+            autocompletion=complete.files(".json", ".plan", ".txt", ".tflite"),
+        ),
+    ],
     to: Annotated[
         str,
         typer.Option(
@@ -38,6 +46,14 @@ def export(
 ) -> None:
     """Write a plan or a schedule for another program: a packer, a runtime, TensorRT, C, JSON, Perfetto."""
     writable(output, plan, model)
+    if plan.suffix == ".tflite":
+        from onchip.export.tflm_model import packed
+
+        if to != "tflm" or model is not None:
+            raise UsageError("a .tflite model itself is written --to tflm alone", where=str(plan))
+        write_atomically(output, packed(read_bytes(plan, model=True), str(plan)))
+        stdout().print(f"{to} written to {output}", markup=False, highlight=False, soft_wrap=True)
+        return
     if is_schedule(plan):
         from onchip.multi_dnn.judged import judged_file
 

@@ -114,7 +114,8 @@ def _lifetimes(plan: Plan, layout: Layout) -> None:
             if offset < r.offset + r.bytes and r.offset < stop and name != r.over:
                 raise UsageError(
                     f"shares bytes with {name}, and TFLM keeps "
-                    + ("outputs to the end" if {name, r.name} & outputs else "inputs from the start"),
+                    + ("outputs to the end" if {name, r.name} & outputs else "inputs from the start")
+                    + "; `onchip export MODEL.tflite --to tflm` packs the model for that",
                     item=f"tensor {r.name}",
                 )
         insort(held, (r.offset, r.offset + r.bytes, end, r.name))

@@ -94,8 +94,9 @@ def rewritten(
 ) -> bytes:
     """Return the file with these operators of its own in this order, these inputs, outputs and metadata.
 
-    A None keeps the file's own. An entry of `metadata` replaces one of its name; `bare` leaves out all
-    metadata and signatures. Raises `ModelError` for a file with data behind the flatbuffer: it would move.
+    They are those of the first subgraph; further subgraphs stay as they are. A None keeps the file's own. An
+    entry of `metadata` replaces one of its name; `bare` leaves out all metadata and signatures. Raises
+    `ModelError` for a file with data behind the flatbuffer: it would move.
     """
     tflite, content = schema(), graph.content
     model = tflite.Model.GetRootAs(content, 0)
@@ -115,7 +116,8 @@ def rewritten(
         elif slot and old[what] is not None and not (bare and what in _BARE):
             fields.append((slot, "old", old[what] or 0))
     head.table(root, fields)
-    head.vector(graphs, [("new", first)])
+    more = [("old", int(model.Subgraphs(i)._tab.Pos)) for i in range(1, model.SubgraphsLength())]
+    head.vector(graphs, [("new", first), *more])
 
     parts: list[Field] = []
     written: list[tuple[int, list[tuple[str, int]]]] = []
@@ -161,6 +163,7 @@ def _vector(table: Any, slot: int) -> int | None:
 def _refuse_data_behind(model: Any, graph: TfliteGraph) -> None:
     if any(model.Buffers(i).Offset() > 1 for i in range(model.BuffersLength())):
         raise ModelError("keeps weights behind the flatbuffer: it cannot be rewritten", where=graph.where)
-    subgraph = model.Subgraphs(0)
-    if any(subgraph.Operators(i).LargeCustomOptionsOffset() > 1 for i in range(subgraph.OperatorsLength())):
+    subgraphs = [model.Subgraphs(i) for i in range(model.SubgraphsLength())]
+    operators = (part.Operators(i) for part in subgraphs for i in range(part.OperatorsLength()))
+    if any(operator.LargeCustomOptionsOffset() > 1 for operator in operators):
         raise ModelError("keeps options behind the flatbuffer: it cannot be rewritten", where=graph.where)
