@@ -90,13 +90,15 @@ void bind(nb::module_& m) {
             nb::kw_only(), nb::arg("nest"))
         .def(
             "search",
-            [](const Problem& self, std::vector<Item> starts, Bytes room, std::int64_t effort, std::uint64_t seed, const Wanted& wanted) {
+            [](const Problem& self, std::vector<Item> starts, Bytes room, std::int64_t effort, std::uint64_t seed, int slack,
+               const Wanted& wanted) {
                 Asked asked;
                 const Limits<Progress> limits = asked.limits<Progress>(wanted);
-                const Asks asks{std::move(starts), room, effort, seed};
+                const Asks asks{std::move(starts), room, effort, seed, slack};
                 return asked.run([&] { return Search(self, asks, limits).run(); });
             },
-            nb::kw_only(), nb::arg("starts"), nb::arg("room"), nb::arg("effort"), nb::arg("seed"), nb::arg("limits"));
+            nb::kw_only(), nb::arg("starts"), nb::arg("room"), nb::arg("effort"), nb::arg("seed"), nb::arg("slack") = Asks{}.slack,
+            nb::arg("limits"));
 }
 
 }  // namespace onchip::timed

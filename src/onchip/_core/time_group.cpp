@@ -1,6 +1,7 @@
 #include "time_group.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -76,9 +77,14 @@ Ratio::Ratio(std::int64_t times, std::int64_t per) {
     const std::int64_t both = std::gcd(times, per);
     up = times / both;
     down = per / both;
+    narrow = (std::numeric_limits<std::int64_t>::max() - down) / up;
 }
 
 Time Ratio::of(std::int64_t n) const {
+    if (n <= narrow) {
+        const std::int64_t quick = n * up;
+        return down == 1 ? quick : (quick + down - 1) / down;
+    }
     const Wide product = static_cast<Wide>(n) * up;
     if (down == 1) return product > never ? never : static_cast<Time>(product);
     const Wide found = (product + down - 1) / down;

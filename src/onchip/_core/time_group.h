@@ -77,6 +77,7 @@ struct Ratio {
     Ratio(std::int64_t times, std::int64_t per);
     Time of(std::int64_t n) const;
     std::int64_t up = 1, down = 1;
+    std::int64_t narrow = 0;  // no more of them need more than 64 bits
 };
 
 // The axes of an operator on each side of the array.

@@ -10,7 +10,7 @@ namespace onchip::timed {
 // Numbers that a seed decides, the same on every machine.
 class Random {
   public:
-    explicit Random(std::uint64_t seed) : state_(seed) {}
+    explicit Random(std::uint64_t seed) : state_(mix(mix(seed))) {}
     std::uint64_t next() { return mix(state_++); }
     std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
     bool chance(int in_thousand) { return below(1000) < static_cast<std::size_t>(in_thousand); }

@@ -7,8 +7,9 @@ namespace onchip::timed {
 namespace {
 
 constexpr std::int64_t derived = 40;      // the effort of a nest beside the steps that are walked
-constexpr std::int64_t most_steps = 8000;
-constexpr std::size_t most_front = 24, most_chains = 5;
+constexpr std::int64_t most_steps = 2500;
+constexpr std::size_t most_front = 24, most_starts = 8, most_chains = 16;
+constexpr int rounds = 5;  // 16, 8, 4, 2 chains, and one
 constexpr int million = 1'000'000;
 
 // Nests from scratch: every operator in loops of its own along all of its axes, which keep all that moves.
@@ -22,7 +23,7 @@ Item alone(const Problem& problem, std::int64_t tile) {
             const Id b = problem.group.accesses[u].buffer;
             const bool inner = problem.group.buffers[b].maker >= 0 && problem.group.uses[b].size() > 1;
             const bool again = std::any_of(keep.begin(), keep.end(), [&](const Kept& k) { return k.buffer == b; });
-            if (problem.moves(b) && !inner && !again) keep.push_back({b, 2});
+            if (problem.moves(b) && !inner && !again) keep.push_back({b, problem.group.buffers[b].maker < 0 ? 2 : 1});
         }
         for (std::size_t c = problem.group.classes.size(); c-- > 0;) {
             const nests::Class& along = problem.group.classes[c];
@@ -128,14 +129,17 @@ Answer Search::run() {
     for (const std::int64_t tile : {1, 32, 256}) add(alone(problem_, tile));
     if (pool.empty()) return answer_;
     std::stable_sort(pool.begin(), pool.end(), by_time);
-    if (pool.size() > most_chains) pool.resize(most_chains);
-    const std::int64_t each = std::max<std::int64_t>(1, asks_.effort * 45 / 100 / static_cast<std::int64_t>(pool.size()));
-    for (Found& one_ : pool) one_ = chain(one_, each, 60'000);
-    std::stable_sort(pool.begin(), pool.end(), by_time);
-    if (pool.size() > 2) pool.resize(2);
-    for (Found& one_ : pool) one_ = chain(one_, std::max<std::int64_t>(1, asks_.effort * 20 / 100), 30'000);
-    std::stable_sort(pool.begin(), pool.end(), by_time);
-    chain(pool[0], std::max<std::int64_t>(1, asks_.effort * 15 / 100), 8'000);
+    if (pool.size() > most_starts) pool.resize(most_starts);
+    for (std::size_t n = 0; pool.size() < most_chains; ++n) pool.push_back(pool[n]);
+    // Many short chains, then half as many from the best of them, and so on to one.
+    int slack = asks_.slack;
+    const std::int64_t round = std::max<std::int64_t>(1, asks_.effort / rounds);
+    for (int n = 0; n < rounds; ++n, slack = slack * 2 / 5) {
+        const std::int64_t each = std::max<std::int64_t>(1, round / static_cast<std::int64_t>(pool.size()));
+        for (Found& one_ : pool) one_ = chain(std::move(one_), each, slack);
+        std::stable_sort(pool.begin(), pool.end(), by_time);
+        pool.resize((pool.size() + 1) / 2);
+    }
     return answer_;
 }
 

@@ -27,6 +27,7 @@ struct Asks {
     Bytes room = 0;
     std::int64_t effort = 0;
     std::uint64_t seed = 0;
+    int slack = 250'000;  // the part, in millionths, by which a change may be slower at first
 };
 
 using Progress = std::int64_t;  // the effort so far

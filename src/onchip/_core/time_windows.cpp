@@ -74,6 +74,9 @@ struct Link {
 struct Share {
     std::int64_t up = 1, down = 1;
     Share by(std::int64_t times, std::int64_t per) const {
+        const std::int64_t both = std::gcd(times, per);
+        times /= both;
+        per /= both;
         const std::int64_t a = std::gcd(up, per), b = std::gcd(times, down);
         return {up / a * (times / b), down / b * (per / a)};
     }

@@ -18,11 +18,11 @@ from onchip.planners.joint.timed.partition import streaming_plan
 from onchip.planners.limits import Limits
 from onchip.plans import Plan
 
-__all__ = ["LOOKS", "SPACE", "quickest"]
+__all__ = ["EFFORT", "SPACE", "quickest"]
 
-FIRST_LOOKS, LOOKS = 30, 300
-"""The changes of a nest that are looked at for every group that a partition may have, and for those of the
-plan."""
+FIRST_EFFORT, EFFORT = 1_500_000, 12_000_000
+"""The effort of the search for every group that a partition may have, and for those of the plan: steps of
+nests that are walked, and forty for every nest that is looked at."""
 
 SPACE = (
     "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
@@ -42,12 +42,12 @@ def quickest(plan: Plan, problem: FusionProblem, began: float, limits: Limits) -
     bound = least_picoseconds(plan.network, plan.chip.tiles, least)
     best: Plan | None = None
     refusal: NegativeAnswer | None = None
-    streaming = streaming_plan(plan, problem, Fastest(problem, plan, limits, FIRST_LOOKS))
+    streaming = streaming_plan(plan, problem, Fastest(problem, plan, limits, FIRST_EFFORT))
     for start in (plan, streaming):
         if start is None:
             continue
         try:
-            made = hastened(start, Fastest(problem, plan, limits, LOOKS))
+            made = hastened(start, Fastest(problem, plan, limits, EFFORT))
             alone = _certified(plan, made, bound, least, began)
         except NegativeAnswer as no:
             refusal = refusal or no

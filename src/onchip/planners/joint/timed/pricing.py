@@ -55,6 +55,13 @@ class TimedGroup:
             self.network, self.group(nest), self.operators, self.streamed, self.alignment, self.accumulator
         )
 
+    def lawful(self, nest: Nest) -> Nested | None:
+        """Return the same; None if the nest is not legal."""
+        try:
+            return self.law(nest)
+        except Broken:
+            return None
+
     def group(self, nest: Nest, name: str = "nest", scratch: int = 0) -> Group:
         """Return the group's declaration."""
         names = tuple(self.network.operators[v].name for v in self.operators)
