@@ -91,7 +91,11 @@ def compiled_trial(seed: int) -> Counter[str]:
         tree = tree_of(laid, law.layout, leaving)
         clock = NestTimes(tiles)
         try:
-            clock.run(tree, Durations(law.layout, tiles, work_of(network, law.layout), accumulator), _channels(tiles))
+            clock.run(
+                tree,
+                Durations(law.layout, tiles, work_of(network, law.layout), accumulator),
+                _channels(tiles),
+            )
         except NoTimes:
             assert ours is None, seed
             continue

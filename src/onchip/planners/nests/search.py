@@ -240,9 +240,7 @@ def operators_of(group: GroupAxes) -> list[_core.NestOperator]:
     ]
 
 
-def buffers_of(
-    group: GroupAxes, leaving: Collection[int], accumulator: int | None
-) -> list[_core.NestBuffer]:
+def buffers_of(group: GroupAxes, leaving: Collection[int], accumulator: int | None) -> list[_core.NestBuffer]:
     """Return the buffers of a group as the core takes them: see `NestSearch`."""
     return [
         _core.NestBuffer(

@@ -13,7 +13,7 @@ from onchip import _core
 from onchip.check.nest_clock import work_of_axes
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network, mask
-from onchip.network.axes import Cut, GroupAxes, axes_of
+from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests.search import buffers_of, operators_of
 from onchip.plans import Leaf, Loop, Nest, Ways
@@ -171,9 +171,7 @@ class Compiled:
         nest = Nest(tuple(self._node(inner, arrays) for inner in item.body), keep, ways)
         return NestTime(nest, times.time, times.bytes, scratch, times.work, tuple(times.busy))
 
-    def _node(
-        self, item: _core.TimedItem, arrays: Sequence[tuple[tuple[int, ...], ...]]
-    ) -> Loop | Leaf:
+    def _node(self, item: _core.TimedItem, arrays: Sequence[tuple[tuple[int, ...], ...]]) -> Loop | Leaf:
         if item.operation >= 0:
             array = arrays[item.operation]
             over = None if item.under < 0 else self.axes.buffers[item.under].name
@@ -223,9 +221,7 @@ def compiled_for(
         if b.tensor is not None and (b.maker is None or n in leaving) and b.tensor not in streamed
     ]
     try:
-        return Compiled(
-            network, axes, tiles, leaving, whole, alignment=alignment, accumulator=accumulator
-        )
+        return Compiled(network, axes, tiles, leaving, whole, alignment=alignment, accumulator=accumulator)
     except ValueError:
         return None
 

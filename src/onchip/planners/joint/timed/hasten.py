@@ -21,6 +21,7 @@ from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest
 from onchip.planners.joint.timed.pricing import Priced, TimedGroup
 from onchip.planners.joint.timed.rooms import RunAt, free_ranges, largest, runs_of
+from onchip.planners.joint.timed.spelled import bare
 from onchip.planners.limits import Limits
 from onchip.planners.nests import group_key
 from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch
@@ -62,23 +63,41 @@ class Fastest:
         )
 
     def of(
-        self, operators: tuple[int, ...], streamed: Collection[int], room: int, own: Nest | None = None
+        self,
+        operators: tuple[int, ...],
+        streamed: Collection[int],
+        room: int,
+        own: Nest | None = None,
+        effort: int | None = None,
     ) -> Priced | None:
-        """Return the fastest nest found in `room` bytes, of which `own` may be one; None if none fits."""
+        """Return the fastest nest found in `room` bytes, of which `own` may be one; None if none fits.
+
+        With an `effort` the search goes on from the one that is known.
+        """
         network = self.problem.network
         axes = axes_of(network, operators)
         if isinstance(axes, str):
             return None
         key = _key(network, axes, operators, streamed, room, own)
         if key not in self.known:
-            self.known[key] = axes, self.search(operators, streamed, room, own)
+            self.known[key] = axes, self.search(operators, streamed, room, own, effort or self.effort)
+            effort = None
         other, found = self.known[key]
-        if found is None or other is axes:
-            return found
-        return replace(found, nest=renamed(found.nest, other, axes))
+        if found is not None and other is not axes:
+            found = replace(found, nest=renamed(found.nest, other, axes))
+        if found is not None and effort is not None:
+            found = self.search(operators, streamed, room, found.nest, effort, seed=1) or found
+            self.known[key] = axes, found
+        return found
 
     def search(
-        self, operators: tuple[int, ...], streamed: Collection[int], room: int, own: Nest | None
+        self,
+        operators: tuple[int, ...],
+        streamed: Collection[int],
+        room: int,
+        own: Nest | None,
+        effort: int,
+        seed: int = 0,
     ) -> Priced | None:
         group = self.group(operators, streamed)
         compiled = compiled_for(
@@ -89,14 +108,14 @@ class Fastest:
             alignment=self.problem.alignment,
             accumulator=self.problem.accumulator,
         )
-        known = None if own is None else self.with_copies(group, own, room)
+        known = None if own is None else self.priced(group, own, room)
         if compiled is None:
             return known
         starts = [nest for nest in NestsFor(self.problem, group, self.limits).few(room)]
         spelled_ = [opened.nest for nest in starts if (opened := opened_nest(group, nest)) is not None]
         best = known
         begun = spelled_ if known is None else [known.nest, *spelled_]
-        for found in compiled.search(begun, room, self.effort, limits=self.limits):
+        for found in compiled.search(begun, room, effort, seed, limits=self.limits):
             if best is not None and found.time >= best.time:
                 break
             law = group.lawful(found.nest)
@@ -104,8 +123,10 @@ class Fastest:
                 return Priced(found.nest, found.time, found.bytes, law.layout.extent)
         return best
 
-    def with_copies(self, group: TimedGroup, nest: Nest, room: int) -> Priced | None:
-        """Return a nest with its best copies; None if it does not fit, or has no times."""
+    def priced(self, group: TimedGroup, nest: Nest, room: int) -> Priced | None:
+        """Return a nest, with its best copies where it has none; None if it does not fit, or has no times."""
+        if nest != bare(nest):
+            return group.priced(nest, room)
         opened = opened_nest(group, nest)
         if opened is None:
             return None
