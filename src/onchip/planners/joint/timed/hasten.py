@@ -111,7 +111,7 @@ class Fastest:
         known = None if own is None else self.priced(group, own, room)
         if compiled is None:
             return known
-        starts = [nest for nest in NestsFor(self.problem, group, self.limits).few(room)]
+        starts = list(NestsFor(self.problem, group, self.limits).few(room))
         spelled_ = [opened.nest for nest in starts if (opened := opened_nest(group, nest)) is not None]
         best = known
         begun = spelled_ if known is None else [known.nest, *spelled_]

@@ -1,10 +1,10 @@
 """The partition into groups of neighbouring operators whose times together are least.
 
 Groups of fewest bytes are not the fastest. Intervals of the network's order that hang together are searched
-for their fastest nests; as groups run one after the other, their times add up, and the best partition follows
-operator by operator. A tensor between groups goes through DRAM, or lies whole on chip from the group that
-makes it to the last one that reads it: the groups meanwhile have so much less room, and move none of it. Whole
-tensors are chosen one by one, each where the whole plan gets faster.
+for their fastest nests; as groups run one after the other, their times add up, and the best partition
+follows operator by operator. A tensor between groups goes through DRAM, or lies whole on chip from the group
+that makes it to the last one that reads it: the groups meanwhile have so much less room, and move none of it.
+Whole tensors are chosen one by one, each where the whole plan gets faster.
 """
 
 from __future__ import annotations
