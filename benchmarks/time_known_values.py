@@ -335,8 +335,8 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.plan is not None:
         print(
-            "| network, chip, scratchpad | ours, ps | theirs | | work, ms | least bytes, ms | above both | bytes"
-            " | pieces, starts | waiting | bytes | groups | CPU s |"
+            "| network, chip, scratchpad | ours, ps | theirs | | work, ms | least bytes, ms | above both"
+            " | bytes | pieces, starts | waiting | bytes | groups | CPU s |"
         )
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
         for case in (*read(asked.nests), *MOBILENET):

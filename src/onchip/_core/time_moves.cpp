@@ -48,7 +48,36 @@ bool Moves::change(Item& root) {
     bool done = once(root);
     if (!done) return false;
     for (int more = 0; more < 3 && random.chance(400); ++more) once(root);
+    std::vector<std::int64_t> left;
+    for (const nests::Class& along : problem_.group.classes) left.push_back(along.size);
+    tidy(root, left);
     return true;
+}
+
+// Takes out loops of one turn: the body around keeps what they kept.
+void Moves::tidy(Item& body, std::vector<std::int64_t>& left) {
+    for (std::size_t n = 0; n < body.body.size();) {
+        Item& inner = body.body[n];
+        if (inner.leaf()) {
+            ++n;
+            continue;
+        }
+        const auto c = static_cast<std::size_t>(inner.loop_class);
+        if (inner.tile >= left[c] && !problem_.group.classes[c].windows) {
+            Item loop = std::move(inner);
+            erase_at(body.body, n);
+            for (const Kept& kept : loop.keep)
+                if (!keeps(body, kept.buffer)) body.keep.push_back(kept);
+            body.body.insert(body.body.begin() + static_cast<std::ptrdiff_t>(n), std::make_move_iterator(loop.body.begin()),
+                             std::make_move_iterator(loop.body.end()));
+            continue;
+        }
+        const std::int64_t was = left[c];
+        left[c] = std::min(was, inner.tile);
+        tidy(inner, left);
+        left[c] = was;
+        ++n;
+    }
 }
 
 bool Moves::once(Item& root) {
@@ -188,7 +217,7 @@ bool Moves::keep(Item&) {
 
 // A loop around some items of a body.
 bool Moves::insert(Item&) {
-    if (problem_.group.classes.empty()) return false;
+    if (problem_.group.classes.empty() || loops_.size() >= 4 * problem_.group.size() + 4) return false;
     Item& body = *bodies_[random.below(bodies_.size())];
     std::size_t first = random.below(body.body.size()), behind = first + 1 + random.below(body.body.size() - first);
     if (random.chance(400)) first = 0, behind = body.body.size();

@@ -47,6 +47,7 @@ class Moves {
     bool channel(Item& root);
     std::int64_t other_tile(const Item& loop);
     void list(Item& item);
+    void tidy(Item& body, std::vector<std::int64_t>& left);
     bool uses(Id op, Id buffer) const;
     bool uses(const Item& item, Id buffer) const;
 
