@@ -55,7 +55,10 @@ bool Search::over() { return clock_.late(answer_.effort).has_value(); }
 
 std::optional<Found> Search::price(const Item& nest, Time below) {
     answer_.effort += derived;
-    if (!layout_.derive(nest) || layout_.need > asks_.room || layout_.floor() >= below) return std::nullopt;
+    const bool legal = layout_.derive(nest);
+    for (const Windows& slid : layout_.windows)  // each turn is found for every operator and home
+        answer_.effort += slid.turns * static_cast<std::int64_t>(problem_.group.size() + layout_.homes.size()) / 8;
+    if (!legal || layout_.need > asks_.room || layout_.floor() >= below) return std::nullopt;
     ++answer_.prices;
     const auto times = walk_.times(layout_, below, most_steps);
     answer_.effort += walk_.walked();

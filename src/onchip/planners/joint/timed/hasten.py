@@ -28,7 +28,7 @@ from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch
 
 __all__ = ["Fastest", "Hastened", "hastened"]
 
-FEW_PRICES = 40
+FEW_PRICES = 100
 """The most copies that are looked at for a nest of the plan of fewest bytes."""
 
 
