@@ -9,6 +9,7 @@ namespace fusion { void bind(nanobind::module_& m); }        // groups of operat
 namespace fusion { void bind_pricer(nanobind::module_& m); } // the best group for given worths (fusion_columns.cpp)
 namespace joint { void bind(nanobind::module_& m); }         // fusion and placement as one search (joint.cpp)
 namespace nests { void bind(nanobind::module_& m); }         // the best nest of loops for one group (nest_bind.cpp)
+namespace timed { void bind(nanobind::module_& m); }         // the time of nests, and fast ones (time_bind.cpp)
 namespace corun { void bind_pair(nanobind::module_& m); }    // two networks on shared units, exactly (corun_pair.cpp)
 namespace corun { void bind(nanobind::module_& m); }         // any number of networks and units (corun.cpp)
 namespace contest { void bind(nanobind::module_& m); }     // the contest's cost of a subgraph (contest.cpp)

@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
     onchip::fusion::bind_pricer(m);
     onchip::joint::bind(m);
     onchip::nests::bind(m);
+    onchip::timed::bind(m);
     onchip::corun::bind_pair(m);
     onchip::corun::bind(m);
     onchip::contest::bind(m);

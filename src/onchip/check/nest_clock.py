@@ -17,16 +17,22 @@ from onchip.check.rules import broken
 from onchip.check.units import Unit, streams_of, units_of
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network
+from onchip.network.axes import GroupAxes
 from onchip.network.vector_work import vector_operations
 from onchip.plans import Alloc, Free, Group, Instruction, Join, Load, Nest, Plan, Run, Scratch, Store, Timed
 
-__all__ = ["NestClock", "nest_times_of", "prove_on_chip", "tree_for", "work_of"]
+__all__ = ["NestClock", "nest_times_of", "prove_on_chip", "tree_for", "work_of", "work_of_axes"]
 
 
 def work_of(network: Network, layout: Layout) -> list[Work]:
     """Return the work of a group's operators. Raises `NoTimes` for products that no axes give."""
+    return work_of_axes(network, layout.axes)
+
+
+def work_of_axes(network: Network, axes: GroupAxes) -> list[Work]:
+    """Return the same of operators with their axes."""
     found = []
-    for cut in layout.axes.operators:
+    for cut in axes.operators:
         indices = 1
         for size in cut.axes:
             indices *= size

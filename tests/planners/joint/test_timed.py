@@ -32,8 +32,8 @@ from timed_plans import EXAMPLE, SPILLED, TILES, WORDED, example
 @pytest.fixture(autouse=True)
 def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks of two operators need few."""
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_LOOKS", 2)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.LOOKS", 25)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_EFFORT", 20_000)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORT", 100_000)
 
 
 CHIP = Chip("example", 1, "int8", tiles=TILES)
@@ -152,7 +152,7 @@ def test_equal_groups_are_searched_once() -> None:
         ["t1", "u1"],
     )
     problem = FusionProblem.of(worded.network, CHIP, fusion_options(DEFAULTS), 100)
-    fastest = Fastest(problem, onchip.plan(worded.network, CHIP, 400, fuse=True), NO_LIMITS)
+    fastest = Fastest(problem, onchip.plan(worded.network, CHIP, 400, fuse=True), NO_LIMITS, 20_000)
     first, second = (fastest.of((v,), streamed_of(problem, (v,)), 100) for v in (0, 1))
     assert first is not None
     assert second is not None

@@ -85,28 +85,8 @@ class NestSearch:
     ) -> None:
         self._group, self._in_order = group, in_order
         self._problem = _core.NestProblem(
-            operators=[
-                _core.NestOperator(
-                    axes=op.axes,
-                    outputs=op.outputs,
-                    together=sorted(op.together),
-                    reads=[_use(use) for use in (*op.reads, *op.constants)],
-                    writes=_use(op.writes),
-                    carries=op.carries,
-                    across=sorted(op.across),
-                )
-                for op in group.operators
-            ],
-            buffers=[
-                _core.NestBuffer(
-                    sides=b.sides,
-                    element=b.element,
-                    maker=-1 if b.maker is None else b.maker,
-                    leaves=i in leaving,
-                    accumulated=max(b.element, accumulator or 0),
-                )
-                for i, b in enumerate(group.buffers)
-            ],
+            operators=operators_of(group),
+            buffers=buffers_of(group, leaving, accumulator),
             alignment=alignment,
             spine=spine,
             passes=passes,
@@ -242,6 +222,36 @@ def group_key(group: GroupAxes, leaving: Collection[int], whole: Collection[int]
         carried = f"~{op.carries}{sorted(op.across)}" if op.carries else ""
         operators.append(f"{op.axes}/{op.outputs}/{sorted(op.together)}{carried}:{uses}")
     return "\n".join((*operators, *buffers))
+
+
+def operators_of(group: GroupAxes) -> list[_core.NestOperator]:
+    """Return the operators of a group as the core takes them."""
+    return [
+        _core.NestOperator(
+            axes=op.axes,
+            outputs=op.outputs,
+            together=sorted(op.together),
+            reads=[_use(use) for use in (*op.reads, *op.constants)],
+            writes=_use(op.writes),
+            carries=op.carries,
+            across=sorted(op.across),
+        )
+        for op in group.operators
+    ]
+
+
+def buffers_of(group: GroupAxes, leaving: Collection[int], accumulator: int | None) -> list[_core.NestBuffer]:
+    """Return the buffers of a group as the core takes them: see `NestSearch`."""
+    return [
+        _core.NestBuffer(
+            sides=b.sides,
+            element=b.element,
+            maker=-1 if b.maker is None else b.maker,
+            leaves=i in leaving,
+            accumulated=max(b.element, accumulator or 0),
+        )
+        for i, b in enumerate(group.buffers)
+    ]
 
 
 def _windows(use: Use) -> list[tuple[int, ...]]:

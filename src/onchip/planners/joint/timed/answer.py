@@ -14,20 +14,20 @@ from onchip.planners.fusion.least import least_bytes
 from onchip.planners.joint.timed.beside import side_by_side
 from onchip.planners.joint.timed.bound import least_picoseconds
 from onchip.planners.joint.timed.hasten import Fastest, Hastened, hastened
-from onchip.planners.joint.timed.partition import streaming_plan
+from onchip.planners.joint.timed.partition import partitioned_plan
 from onchip.planners.limits import Limits
 from onchip.plans import Plan
 
-__all__ = ["LOOKS", "SPACE", "quickest"]
+__all__ = ["EFFORT", "SPACE", "quickest"]
 
-FIRST_LOOKS, LOOKS = 30, 300
-"""The changes of a nest that are looked at for every group that a partition may have, and for those of the
-plan."""
+FIRST_EFFORT, EFFORT = 800_000, 6_000_000
+"""The effort of the search for every group that a partition may have, and for those of the plan: steps of
+nests that are walked, and forty for every nest that is looked at."""
 
 SPACE = (
     "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
     " sides of the array, each operator run once; the plan: the groups of fewest bytes, or neighbours of the"
-    " network's order with all tensors streamed, each in the fastest of some nests"
+    " network's order with tensors streamed or whole between them, each in the fastest nest found"
 )
 
 
@@ -42,12 +42,13 @@ def quickest(plan: Plan, problem: FusionProblem, began: float, limits: Limits) -
     bound = least_picoseconds(plan.network, plan.chip.tiles, least)
     best: Plan | None = None
     refusal: NegativeAnswer | None = None
-    streaming = streaming_plan(plan, problem, Fastest(problem, plan, limits, FIRST_LOOKS))
-    for start in (plan, streaming):
+    fastest = Fastest(problem, plan, limits, FIRST_EFFORT)
+    partitioned = partitioned_plan(plan, problem, fastest, EFFORT)
+    for start, effort in ((plan, EFFORT // 3), (partitioned, EFFORT)):
         if start is None:
             continue
         try:
-            made = hastened(start, Fastest(problem, plan, limits, LOOKS))
+            made = hastened(start, Fastest(problem, plan, limits, effort))
             alone = _certified(plan, made, bound, least, began)
         except NegativeAnswer as no:
             refusal = refusal or no

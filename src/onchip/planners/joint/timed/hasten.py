@@ -16,23 +16,20 @@ from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.vector_work import vector_operations
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.renamed import renamed
-from onchip.planners.joint.timed.climb import climbed
-from onchip.planners.joint.timed.copies import Chosen, best_copies
+from onchip.planners.joint.timed.compiled import compiled_for
+from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest
-from onchip.planners.joint.timed.pricing import Opened, Priced, TimedGroup
+from onchip.planners.joint.timed.pricing import Priced, TimedGroup
 from onchip.planners.joint.timed.rooms import RunAt, free_ranges, largest, runs_of
+from onchip.planners.joint.timed.spelled import bare
 from onchip.planners.limits import Limits
 from onchip.planners.nests import group_key
 from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch
 
 __all__ = ["Fastest", "Hastened", "hastened"]
 
-FEW_PRICES = 24
-"""The most copies that are looked at for one of several nests; of the best of them, as many as are needed."""
-
-STAIRS_STEPS, CLIMB_STEPS = 4_000, 2_000
-"""The most steps of a nest, but for the plan's own, that are walked: of those of fewest bytes, and of those
-near the best."""
+FEW_PRICES = 100
+"""The most copies that are looked at for a nest of the plan of fewest bytes."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +45,9 @@ class Hastened:
 class Fastest:
     """The fastest nest of a group in some room; groups that differ in names alone are searched once."""
 
-    def __init__(self, problem: FusionProblem, plan: Plan, limits: Limits, looks: int = 0) -> None:
+    def __init__(self, problem: FusionProblem, plan: Plan, limits: Limits, effort: int) -> None:
         assert plan.chip.tiles is not None
-        self.problem, self.tiles, self.limits, self.looks = problem, plan.chip.tiles, limits, looks
+        self.problem, self.tiles, self.limits, self.effort = problem, plan.chip.tiles, limits, effort
         self.known: dict[object, tuple[GroupAxes, Priced | None]] = {}
 
     def group(self, operators: tuple[int, ...], streamed: Collection[int]) -> TimedGroup:
@@ -66,47 +63,75 @@ class Fastest:
         )
 
     def of(
-        self, operators: tuple[int, ...], streamed: Collection[int], room: int, own: Nest | None = None
+        self,
+        operators: tuple[int, ...],
+        streamed: Collection[int],
+        room: int,
+        own: Nest | None = None,
+        effort: int | None = None,
     ) -> Priced | None:
-        """Return the fastest nest found in `room` bytes, of which `own` may be one; None if none fits."""
+        """Return the fastest nest found in `room` bytes, of which `own` may be one; None if none fits.
+
+        With an `effort` the search goes on from the one that is known.
+        """
         network = self.problem.network
         axes = axes_of(network, operators)
         if isinstance(axes, str):
             return None
         key = _key(network, axes, operators, streamed, room, own)
         if key not in self.known:
-            self.known[key] = axes, self.search(operators, streamed, room, own)
+            self.known[key] = axes, self.search(operators, streamed, room, own, effort or self.effort)
+            effort = None
         other, found = self.known[key]
-        if found is None or other is axes:
-            return found
-        return replace(found, nest=renamed(found.nest, other, axes))
+        if found is not None and other is not axes:
+            found = replace(found, nest=renamed(found.nest, other, axes))
+        if found is not None and effort is not None:
+            found = self.search(operators, streamed, room, found.nest, effort, seed=1) or found
+            self.known[key] = axes, found
+        return found
 
     def search(
-        self, operators: tuple[int, ...], streamed: Collection[int], room: int, own: Nest | None
+        self,
+        operators: tuple[int, ...],
+        streamed: Collection[int],
+        room: int,
+        own: Nest | None,
+        effort: int,
+        seed: int = 0,
     ) -> Priced | None:
         group = self.group(operators, streamed)
-        made = NestsFor(self.problem, group, self.limits)
-        best: tuple[Opened, Chosen] | None = None
-        quick = replace(group, most_steps=STAIRS_STEPS)
-        for nest in (*(() if own is None else (own,)), *made.stairs(room)):
-            opened = opened_nest(group if nest is own else quick, nest)
-            if opened is None:
-                continue
-            below = None if best is None else best[1].priced.time
-            chosen = best_copies(opened, room, below=below, most_prices=FEW_PRICES)
-            if chosen is not None:
-                best = opened, chosen
-        if best is None:
+        compiled = compiled_for(
+            self.problem.network,
+            operators,
+            streamed,
+            self.tiles,
+            alignment=self.problem.alignment,
+            accumulator=self.problem.accumulator,
+        )
+        known = None if own is None else self.priced(group, own, room)
+        if compiled is None:
+            return known
+        starts = list(NestsFor(self.problem, group, self.limits).few(room))
+        spelled_ = [opened.nest for nest in starts if (opened := opened_nest(group, nest)) is not None]
+        best = known
+        begun = spelled_ if known is None else [known.nest, *spelled_]
+        for found in compiled.search(begun, room, effort, seed, limits=self.limits):
+            if best is not None and found.time >= best.time:
+                break
+            law = group.lawful(found.nest)
+            if law is not None and law.layout.extent <= room:
+                return Priced(found.nest, found.time, found.bytes, law.layout.extent)
+        return best
+
+    def priced(self, group: TimedGroup, nest: Nest, room: int) -> Priced | None:
+        """Return a nest, with its best copies where it has none; None if it does not fit, or has no times."""
+        if nest != bare(nest):
+            return group.priced(nest, room)
+        opened = opened_nest(group, nest)
+        if opened is None:
             return None
-        nest, chosen = best[0].nest, best[1]
-        if self.looks:
-            quick = replace(group, most_steps=CLIMB_STEPS)
-            nest, chosen = climbed(quick, nest, chosen, room, self.looks, self.limits)
-        if not chosen.complete:
-            opened = group.opened(nest)
-            assert opened is not None
-            chosen = best_copies(opened, room, below=chosen.priced.time) or chosen
-        return chosen.priced
+        chosen = best_copies(opened, room, most_prices=FEW_PRICES)
+        return None if chosen is None else chosen.priced
 
 
 def hastened(plan: Plan, fastest: Fastest) -> Hastened:

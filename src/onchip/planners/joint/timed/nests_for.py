@@ -20,7 +20,7 @@ from onchip.plans import Nest
 
 __all__ = ["STAIRS", "NestsFor", "opened_nest"]
 
-STAIRS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.125)
+STAIRS = (1.0, 0.6, 0.35, 0.2)
 """The parts of the room for which a nest of fewest bytes is asked."""
 
 
@@ -74,22 +74,17 @@ class NestsFor:
             accumulator=self.group.accumulator,
         )
 
-    def stairs(self, room: int) -> Iterator[Nest]:
-        """Yield nests of fewest bytes for less and less room, each also with tiles that leave room."""
+    def few(self, room: int) -> Iterator[Nest]:
+        """Yield nests of fewest bytes for less and less room, each also with tiles that fill the room."""
         seen: set[Nest] = set()
         for part in STAIRS:
             nest = self.fewest_bytes(round(room * part))
             if nest is None or self.limits.over():
                 return
-            for wide in (1.0, 0.6, 0.4):
-                if wide * room >= round(room * part) or wide == 1.0:
-                    made = self.wider(nest, round(room * wide * (part if wide < 1.0 else 1.0)))
-                    if made not in seen:
-                        seen.add(made)
-                        yield made
-            if nest not in seen:
-                seen.add(nest)
-                yield nest
+            for made in (nest, self.wider(nest, round(room * part))):
+                if made not in seen:
+                    seen.add(made)
+                    yield made
 
 
 def opened_nest(group: TimedGroup, nest: Nest) -> Opened | None:

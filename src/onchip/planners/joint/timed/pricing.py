@@ -55,6 +55,35 @@ class TimedGroup:
             self.network, self.group(nest), self.operators, self.streamed, self.alignment, self.accumulator
         )
 
+    def lawful(self, nest: Nest) -> Nested | None:
+        """Return the same; None if the nest is not legal."""
+        try:
+            return self.law(nest)
+        except Broken:
+            return None
+
+    def priced(self, nest: Nest, room: int) -> Priced | None:
+        """Return a nest as it is with its figures; None if it does not fit, or has no times."""
+        law = self.lawful(nest)
+        if law is None or law.layout.extent > room:
+            return None
+        clock = NestTimes(self.tiles)
+        try:
+            durations = Durations(law.layout, self.tiles, work_of(self.network, law.layout), self.accumulator)
+            clock.run(tree_for(self.network, self.group(nest), law.layout), durations, self.channels)
+        except NoTimes:
+            return None
+        moved = sum(law.crossing.values()) + law.weights
+        return Priced(nest, clock.finish(), moved, law.layout.extent)
+
+    def channels(self, one: Moving) -> tuple[int, int]:
+        """Return the channels through which a buffer comes and goes."""
+        load, store = one.home.load, one.home.store
+        return (
+            self.tiles.first("loads") if load is None else load,
+            self.tiles.first("stores") if store is None else store,
+        )
+
     def group(self, nest: Nest, name: str = "nest", scratch: int = 0) -> Group:
         """Return the group's declaration."""
         names = tuple(self.network.operators[v].name for v in self.operators)
@@ -147,7 +176,7 @@ class Opened:
                 one.home.copies = number
         clock = _Clock(self.group.tiles, below, self.group.most_steps)
         try:
-            clock.run(self.tree, self.durations, self._channels)
+            clock.run(self.tree, self.durations, self.group.channels)
         except (_Beaten, NoTimes):
             if below is None:
                 self._times[key] = None
@@ -195,10 +224,6 @@ class Opened:
     def priced(self, copies: Sequence[int], time: int, scratch: int) -> Priced:
         """Return the nest with these copies and its figures."""
         return Priced(self.with_copies(copies), time, self.bytes, scratch)
-
-    def _channels(self, one: Moving) -> tuple[int, int]:
-        tiles = self.group.tiles
-        return tiles.first("loads"), tiles.first("stores")
 
     def _units(self) -> list[Unit]:
         """Return the names that may have copies: each is asked of the checker alone."""

@@ -1,0 +1,149 @@
+#include "time_search.h"
+
+#include <algorithm>
+
+namespace onchip::timed {
+
+namespace {
+
+constexpr std::int64_t derived = 40;      // the effort of a nest beside the steps that are walked
+constexpr std::int64_t most_steps = 2500;
+constexpr std::size_t most_front = 24, most_starts = 8, most_chains = 16;
+constexpr int rounds = 5;  // 16, 8, 4, 2 chains, and one
+constexpr int million = 1'000'000;
+
+// Nests from scratch: every operator in loops of its own along all of its axes, which keep all that moves.
+Item alone(const Problem& problem, std::int64_t tile) {
+    Item root;
+    for (Id op = 0; op < problem.group.size(); ++op) {
+        Item item;
+        item.operation = static_cast<int>(op);
+        std::vector<Kept> keep;
+        for (const Id u : problem.group.of[op]) {
+            const Id b = problem.group.accesses[u].buffer;
+            const bool inner = problem.group.buffers[b].maker >= 0 && problem.group.uses[b].size() > 1;
+            const bool again = std::any_of(keep.begin(), keep.end(), [&](const Kept& k) { return k.buffer == b; });
+            if (problem.moves(b) && !inner && !again) keep.push_back({b, problem.group.buffers[b].maker < 0 ? 2 : 1});
+        }
+        for (std::size_t c = problem.group.classes.size(); c-- > 0;) {
+            const nests::Class& along = problem.group.classes[c];
+            if (!has(along.may, op) || along.size <= tile) continue;
+            Item loop;
+            loop.loop_class = static_cast<int>(c);
+            loop.tile = tile;
+            loop.body.push_back(std::move(item));
+            if (!keep.empty()) loop.keep = std::move(keep);
+            keep.clear();
+            item = std::move(loop);
+        }
+        if (!keep.empty()) root.keep.insert(root.keep.end(), keep.begin(), keep.end());
+        root.body.push_back(std::move(item));
+    }
+    std::vector<Kept> once;
+    for (const Kept& kept : root.keep)
+        if (std::none_of(once.begin(), once.end(), [&](const Kept& k) { return k.buffer == kept.buffer; })) once.push_back(kept);
+    root.keep = std::move(once);
+    return root;
+}
+
+}  // namespace
+
+Search::Search(const Problem& problem, const Asks& asks, const Limits<Progress>& limits)
+    : problem_(problem), asks_(asks), clock_(limits), layout_(problem), walk_(problem), moves_(problem, asks.seed) {}
+
+bool Search::over() { return clock_.late(answer_.effort).has_value(); }
+
+std::optional<Found> Search::price(const Item& nest, Time below) {
+    answer_.effort += derived;
+    const bool legal = layout_.derive(nest);
+    for (const Windows& slid : layout_.windows)  // each turn is found for every operator and home
+        answer_.effort += slid.turns * static_cast<std::int64_t>(problem_.group.size() + layout_.homes.size()) / 8;
+    if (!legal || layout_.need > asks_.room || layout_.floor() >= below) return std::nullopt;
+    ++answer_.prices;
+    const auto times = walk_.times(layout_, below, most_steps);
+    answer_.effort += walk_.walked();
+    if (!times) return std::nullopt;
+    const Bytes scratch = layout_.extent();
+    if (scratch > asks_.room) return std::nullopt;
+    return Found{nest, *times, scratch};
+}
+
+void Search::note(const Found& found) {
+    if (!answer_.best || found.times.time < answer_.best->times.time) answer_.best = found;
+    auto& front = answer_.front;
+    for (const Found& known : front)
+        if (known.times.time <= found.times.time && known.scratch <= found.scratch) return;
+    std::erase_if(front, [&](const Found& known) { return found.times.time <= known.times.time && found.scratch <= known.scratch; });
+    front.insert(std::upper_bound(front.begin(), front.end(), found,
+                                  [](const Found& a, const Found& b) { return a.times.time < b.times.time; }), found);
+    if (front.size() > most_front) front.pop_back();
+}
+
+// Changes a nest until it fits, if that is soon.
+bool Search::fits(Item& nest) {
+    answer_.effort += derived;
+    if (!layout_.derive(nest)) return false;
+    Bytes need = layout_.need;
+    for (int n = 0; n < 4000 && need > asks_.room; ++n) {
+        Item tried = nest;
+        if (!moves_.change(tried)) continue;
+        answer_.effort += derived;
+        if (!layout_.derive(tried) || layout_.need > need) continue;
+        nest = std::move(tried);
+        need = layout_.need;
+    }
+    return need <= asks_.room;
+}
+
+std::optional<Found> Search::begin(const Item& start) {
+    Item nest = start;
+    if (!fits(nest)) return std::nullopt;
+    auto found = price(nest, never);
+    if (found) note(*found);
+    return found;
+}
+
+Found Search::chain(Found from, std::int64_t effort, int slack) {
+    const std::int64_t until = answer_.effort + effort, began = answer_.effort;
+    Found now = from, best = std::move(from);
+    while (answer_.effort < until && !over()) {
+        Item tried = now.nest;
+        if (!moves_.change(tried)) continue;
+        const std::int64_t left = million - (answer_.effort - began) * million / effort;  // of a million
+        const std::int64_t a = static_cast<std::int64_t>(moves_.random.below(million)), b = static_cast<std::int64_t>(moves_.random.below(million));
+        const std::int64_t by = left * left / million * slack / million * a / million * b / million;  // of a million
+        const Time below = now.times.time + now.times.time / million * by + 1;
+        auto found = price(tried, below);
+        if (!found) continue;
+        now = std::move(*found);
+        note(now);
+        if (now.times.time < best.times.time) best = now;
+    }
+    return best;
+}
+
+Answer Search::run() {
+    std::vector<Found> pool;
+    const auto by_time = [](const Found& a, const Found& b) { return a.times.time < b.times.time; };
+    const auto add = [&](const Item& start) {
+        if (auto found = begin(start)) pool.push_back(std::move(*found));
+    };
+    for (const Item& start : asks_.starts) add(start);
+    for (const std::int64_t tile : {1, 32, 256}) add(alone(problem_, tile));
+    if (pool.empty()) return answer_;
+    std::stable_sort(pool.begin(), pool.end(), by_time);
+    if (pool.size() > most_starts) pool.resize(most_starts);
+    for (std::size_t n = 0; pool.size() < most_chains; ++n) pool.push_back(pool[n]);
+    // Many short chains, then half as many from the best of them, and so on to one.
+    int slack = asks_.slack;
+    const std::int64_t round = std::max<std::int64_t>(1, asks_.effort / rounds);
+    for (int n = 0; n < rounds; ++n, slack = slack * 2 / 5) {
+        const std::int64_t each = std::max<std::int64_t>(1, round / static_cast<std::int64_t>(pool.size()));
+        for (Found& one_ : pool) one_ = chain(std::move(one_), each, slack);
+        std::stable_sort(pool.begin(), pool.end(), by_time);
+        pool.resize((pool.size() + 1) / 2);
+    }
+    return answer_;
+}
+
+}  // namespace onchip::timed

@@ -1,0 +1,57 @@
+// A search for the fastest nest of one group in some room: changes of a nest, kept where they take little longer, less
+// and less so. Its effort counts, not the clock, so that an answer does not depend on the machine.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "clock.h"
+#include "time_clock.h"
+#include "time_moves.h"
+
+namespace onchip::timed {
+
+struct Found {
+    Item nest;
+    Times times;
+    Bytes scratch = 0;
+};
+
+struct Answer {
+    std::optional<Found> best;
+    std::vector<Found> front;  // none of these is as fast as another one in as little scratch; fastest first
+    std::int64_t effort = 0, prices = 0;
+};
+
+struct Asks {
+    std::vector<Item> starts;
+    Bytes room = 0;
+    std::int64_t effort = 0;
+    std::uint64_t seed = 0;
+    int slack = 250'000;  // the part, in millionths, by which a change may be slower at first
+};
+
+using Progress = std::int64_t;  // the effort so far
+
+class Search {
+  public:
+    Search(const Problem& problem, const Asks& asks, const Limits<Progress>& limits);
+    Answer run();
+
+  private:
+    std::optional<Found> price(const Item& nest, Time below);
+    std::optional<Found> begin(const Item& start);
+    Found chain(Found from, std::int64_t effort, int slack);
+    bool fits(Item& nest);
+    void note(const Found& found);
+    bool over();
+
+    const Problem& problem_;
+    const Asks& asks_;
+    Clock<Progress> clock_;
+    Layout layout_;
+    Walk walk_;
+    Moves moves_;
+    Answer answer_;
+};
+
+}  // namespace onchip::timed

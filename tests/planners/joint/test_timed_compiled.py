@@ -1,0 +1,61 @@
+"""The compiled time of nests against the checker's, and the compiled search for fast ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from onchip.network import bits
+from onchip.planners.joint.timed.compiled import Compiled, compiled_for
+from onchip.planners.joint.timed.pricing import TimedGroup
+from oracles.compiled_trial import compiled_trial
+from timed_plans import TILES, WORDED, example
+
+NETWORK = WORDED.network
+STREAMED = frozenset(bits(NETWORK.input_roots | NETWORK.output_roots))
+
+
+def compiled() -> Compiled:
+    """The worked example's two operators."""
+    found = compiled_for(NETWORK, (0, 1), STREAMED, TILES)
+    assert found is not None
+    return found
+
+
+def test_random_nests_take_the_checkers_time_bytes_and_scratch() -> None:
+    found = Counter[str]()
+    for seed in range(60):
+        found += compiled_trial(seed)
+    assert found["equal"] > 40
+    assert min(found[kind] for kind in ("with windows", "with a ring", "with copies", "refused by both")) > 0
+
+
+def test_the_worked_example_has_its_time() -> None:
+    found = compiled().price(example())
+    assert found is not None
+    assert (found.time, found.bytes, found.scratch) == (158_000, 80, 48)
+
+
+def test_a_search_finds_no_slower_nests_than_it_starts_with_and_all_of_them_are_legal() -> None:
+    group = TimedGroup(NETWORK, (0, 1), STREAMED, TILES)
+    for room in (48, 72, 200):
+        front = compiled().search([example()], room, 150_000)
+        times = [one.time for one in front]
+        assert times == sorted(times)
+        assert all(one.scratch <= room for one in front)
+        scratches = [one.scratch for one in front]
+        assert scratches == sorted(scratches, reverse=True)
+        for one in front:
+            judged = group.priced(one.nest, room)
+            assert judged is not None
+            assert (judged.time, judged.bytes, judged.scratch) == (one.time, one.bytes, one.scratch)
+        if room >= 72:
+            assert times[0] <= 113_000
+
+
+def test_a_search_repeats_itself() -> None:
+    first, again = (compiled().search([], 72, 60_000, seed=7) for _ in range(2))
+    assert first == again
+
+
+def test_nothing_is_found_where_nothing_fits() -> None:
+    assert compiled().search([example()], 1, 20_000) == []
