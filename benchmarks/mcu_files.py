@@ -6,12 +6,12 @@
 LIST names for each file its repository, commit, path and SHA-256 (benchmarks/mcu_files.json is that of the
 docs); FOLDER/OWNER+NAME/PATH is the file. Each is planned as by `onchip mcu` (the tables of the docs: with
 `--method chains`), written as C, built for this machine, and run on random inputs, one process for all of
-them, so that states go from one to the next; every output byte is compared with TensorFlow Lite Micro's, or with LiteRT's reference kernels where that does not run it. Of an
-ONNX file every byte is compared with the reference of the docs, and how far onnxruntime's numbers are off is
-told. `--write FOLDER` makes the list of all that lies there and has bytes between its operators. `--keep`
-adds every row to a file as it is made; a row that is there with as many seconds of its interpreter is not
-made again. Prints the tables in Markdown, or puts them into a page. The exit code says whether every byte
-was right.
+them, so that states go from one to the next; every output byte is compared with TensorFlow Lite Micro's, or
+with LiteRT's reference kernels where that does not run it. Of an ONNX file every byte is compared with the
+reference of the docs, and how far onnxruntime's numbers are off is told. `--write FOLDER` makes the list of
+all that lies there and has bytes between its operators. `--keep` adds every row to a file as it is made; a
+row row that is there with as many seconds of its interpreter is not made again. Prints the tables in Markdown, or
+puts them into a page. The exit code says whether every byte was right.
 """
 
 from __future__ import annotations
