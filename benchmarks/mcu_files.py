@@ -10,7 +10,7 @@ them, so that states go from one to the next; every output byte is compared with
 with LiteRT's reference kernels where that does not run it. Of an ONNX file every byte is compared with the
 reference of the docs, and how far onnxruntime's numbers are off is told. `--write FOLDER` makes the list of
 all that lies there and has bytes between its operators. `--keep` adds every row to a file as it is made; a
-row row that is there with as many seconds of its interpreter is not made again. Prints the tables in Markdown, or
+row that is there with as many seconds of its interpreter is not made again. Prints the tables in Markdown, or
 puts them into a page. The exit code says whether every byte was right.
 """
 
