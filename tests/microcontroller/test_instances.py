@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -196,6 +197,19 @@ def test_the_array_of_several_may_be_the_caller_s(tmp_path: Path) -> None:
     size = re.search(r"define ALL_ARENA_BYTES (\d+)", sources.files["all.h"])
     assert size is not None
     assert int(size[1]) == sources.extent
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", ["model", "kernels", "Weights"])
+def test_a_file_s_name_is_no_file_of_the_project(name: str, tmp_path: Path) -> None:
+    """`model.tflite` is what most converters write."""
+    model = replace(small_network(), name=name)
+    write_project(project_files(sources_of(planned(model), model), model, BOARD), tmp_path / "p")
+    units = ("examples/host/main.c", "model.c", "kernels.c", "weights.c")
+    run(*C99, *WARNINGS, "-fsyntax-only", "-I.", *units, where=tmp_path / "p")
+    sketch = next((tmp_path / "p" / "examples").glob("*/*.ino"))
+    (header,) = re.findall(r"#include <(.*)>", sketch.read_text())
+    assert (tmp_path / "p" / header).is_file()
 
 
 def test_several_networks_refuse_what_is_for_one() -> None:

@@ -49,7 +49,7 @@ def build_files(
         "cross": _FAMILY[core.family],
         "version": VERSION,
     }
-    alias = {f"{name}.h": _ALIAS.format(**said)} if files is None else {}
+    alias = {f"{name}.h": _ALIAS.format(**said)} if files is None and f"{name}.h" not in HEADERS else {}
     every = tuple(dict.fromkeys((f"{name}.h", *headers, *code)))
     folder = resources.files("onchip.microcontroller.project")
     return {

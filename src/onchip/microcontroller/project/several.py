@@ -16,6 +16,7 @@ from onchip.microcontroller.project.examples import example_c, host_main
 from onchip.microcontroller.project.sources import (
     LICENCE,
     MOST_NAME,
+    RESERVED,
     Sources,
     Within,
     kernel_files,
@@ -26,9 +27,6 @@ from onchip.microcontroller.project.storage import ALIGNMENT
 from onchip.plans import Plan
 
 __all__ = ["SeveralSources", "several_files", "several_sources"]
-
-FILES = ("kernels", "onchip_dsp", "model", "weights")
-"""Names of files, which no network of a project has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ def _names(name: str, models: Sequence[Int8Model]) -> tuple[str, list[str]]:
     if not project[0].isalpha():
         project = f"networks_{project}"
     own = [name_of(model) for model in models]
-    taken = {*FILES}
+    taken = {*RESERVED}
 
     def free(wanted: str) -> str:
         found, n = wanted, 2

@@ -25,6 +25,8 @@ __all__ = ["LICENCE", "Sources", "Within", "head_of", "kernel_files", "name_of",
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 MOST_NAME = 40
+RESERVED = frozenset({"kernels", "onchip_dsp", "weights"})
+"""Names that no network has: their headers are others'. A network called `model` has `model.h` itself."""
 
 TABLES = "steps and addresses of rows"
 """The constants of a plan by rows, beside those of layers."""
@@ -207,6 +209,8 @@ def name_of(model: Int8Model) -> str:
     found = c_name(name).lower().strip("_") or "model"
     if len(found) > MOST_NAME:
         found = f"{found[: MOST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    if found in RESERVED:
+        return f"{found}_network"
     return found if found[0].isalpha() else f"model_{found}"
 
 
