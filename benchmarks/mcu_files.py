@@ -443,6 +443,21 @@ class Tables:
         bad = sum(bool(row.reason) for row in rows)
         yield f"| all | | {len(rows)} | {len(rows) - bad} | {bad} |"
 
+    def summary(self) -> Iterator[str]:
+        rows = self.all_rows()
+        yield "| repository | commit | files | accepted | bytes compared | different |"
+        yield "|---|---|--:|--:|--:|--:|"
+        for repository, commit in dict.fromkeys((row.repository, row.commit) for row in rows):
+            of = [row for row in rows if (row.repository, row.commit) == (repository, commit)]
+            yield f"| {repository} | {commit[:12]} | {_counts(of)} |"
+        yield f"| all | | {_counts(rows)} |"
+
+
+def _counts(rows: list[Row]) -> str:
+    good = [row for row in rows if not row.reason]
+    made, different = sum(row.bytes for row in good), sum(row.different for row in good)
+    return f"{len(rows)} | {len(good)} | {made:,} | {different:,}"
+
 
 def listed(folder: Path, commits: dict[str, str]) -> list[dict[str, str]]:
     """Every different file of the folder with int8 or uint8 between its operators."""
@@ -476,6 +491,7 @@ def main() -> int:
     parser.add_argument("--method", choices=get_args(Method), default="best", help="as of onchip mcu")
     parser.add_argument("--only", default="", help="files with this text in their paths")
     parser.add_argument("--write", type=Path, help="commits by folder; writes the list instead")
+    parser.add_argument("--summary", action="store_true", help="a table of repositories only")
     parser.add_argument("--into", type=Path)
     asked = parser.parse_args()
     if asked.write:
@@ -489,6 +505,8 @@ def main() -> int:
         "onnx": tables.onnx,
         "refused": tables.refused,
     }
+    if asked.summary:
+        sections = {"more": tables.summary}
     write(sections, asked.into)
     return int(any(row.different for row in tables.all_rows()))
 

@@ -11,7 +11,14 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from onchip.base.errors import DoesNotFitBoard, MissingTool, NegativeAnswer, TooLargeToEmulate
+from onchip.base.errors import (
+    DoesNotFitBoard,
+    Infeasible,
+    MissingTool,
+    NeedsTraffic,
+    NegativeAnswer,
+    TooLargeToEmulate,
+)
 from onchip.base.figures import data
 from onchip.base.files import temporary_folder
 from onchip.machines.board import Board
@@ -174,9 +181,12 @@ class SeveralMaker:
         for model, own, rows, some in zip(self.models, kept, self.rows, layers, strict=True):
             self.say(f"planning {model.name}")
             room = self.board.ram_bytes - beside - (sum(kept) - own)
-            found = planned_by_method(
-                *(model, network_of(model, some), room, self.options, states_of(model), some, rows)
-            )
+            try:
+                found = planned_by_method(
+                    *(model, network_of(model, some), room, self.options, states_of(model), some, rows)
+                )
+            except (Infeasible, NeedsTraffic) as no:
+                raise NegativeAnswer(f"{model.name}: {no}") from None
             plans.append(found.plan)
         sources = several_sources(
             plans,
