@@ -1,11 +1,13 @@
-"""The written project in other build systems: built with each, programs run on an emulated Cortex-M4.
+"""The written project in other build systems: built with each, programs run here and on an emulated M4.
 
-    .venv/bin/python benchmarks/mcu_builds.py [--python PYTHON] [MODEL]
+    .venv/bin/python benchmarks/mcu_builds.py [--python PYTHON] [--reentrant] [MODEL ...]
 
-`--python` is an interpreter with `platformio`, `scons`, `idf-component-manager` and `kconfiglib` (PyPI),
-`arduino-builder` is Debian's. PlatformIO and Arduino have boards and cores of ours here, which compile for
-Cortex-M4 and start in QEMU; ESP-IDF and Zephyr are tried with stand-ins for the functions of their CMake.
-Every program's output bytes are compared with the reference's. What is not installed is left out, and said.
+A MODEL is a file or `made:NAME`; several with commas between them become one project. `--python` is an
+interpreter with `platformio`, `scons`, `idf-component-manager` and `kconfiglib` (PyPI), `arduino-builder` is
+Debian's. The folder is compiled as C99 and as C++17 by gcc and clang, warnings being errors, and runs under
+sanitizers. PlatformIO and Arduino have boards and cores of ours here, which compile for Cortex-M4 and start
+in QEMU; ESP-IDF and Zephyr are tried with stand-ins for the functions of their CMake. Every program's output
+bytes are compared with the reference's. What is not installed is left out, and said.
 """
 
 from __future__ import annotations
@@ -17,30 +19,64 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from xml.etree import ElementTree
 
 import onchip
 from onchip.machines.board import load_board
 from onchip.microcontroller.emulator import find_toolchain
 from onchip.microcontroller.emulator.link import linker_script
+from onchip.microcontroller.emulator.program import program_main
 from onchip.microcontroller.emulator.verify import inputs_of
-from onchip.microcontroller.int8.reference import run as reference_run
+from onchip.microcontroller.int8.reference import Session
+from onchip.microcontroller.project.several import several_files
+from onchip.microcontroller.project.write import project_files, write_project
 
 BOARD = load_board("nucleo-f411re")
 FLAGS = "-mcpu=cortex-m4 -mthumb -O2 -ffunction-sections"
 LINK = "-mcpu=cortex-m4 -mthumb -nostartfiles --specs=nano.specs -Wl,--gc-sections"
 
-MAIN = """\
-#include <{name}.h>
-#include "host.h"
-int {main}(void) {{
-    int in = host_open_to_read("in"), out = host_open_to_write("out");
-    if (host_read(in, {name}_input(), 0, {big}_INPUT_BYTES)) return 3;
-    {name}_invoke();
-    return host_write(out, {name}_output(), {big}_OUTPUT_BYTES);
-}}
-"""
+WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Werror"
+SANE = "-g -fsanitize=address,undefined -fno-sanitize-recover=all"
+LANGUAGES = {"C99": ("gcc", "clang", "-std=c99"), "C++17": ("g++", "clang++", "-std=c++17 -xc++")}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A written project: how a program uses it, what it is given, and what it is to make."""
+
+    name: str
+    files: Mapping[str, str]
+    main: str
+    given: bytes
+    wanted: bytes
+
+    def save(self, folder: Path) -> None:
+        write_project(self.files, folder)
+
+    @property
+    def sources(self) -> list[str]:
+        return [name for name in self.files if name.endswith(".c") and "/" not in name]
+
+
+def project_of(paths: list[str], *, reentrant: bool) -> Project:
+    """Plan and write the network, or the networks in one array."""
+    if len(paths) == 1:
+        made = onchip.mcu(paths[0], BOARD, reentrant=reentrant)
+        models, sources, header, arena = [made.model], [made.sources], f"{made.sources.name}.h", ""
+        name, files = made.sources.name, project_files(made.sources, made.model, BOARD)
+    else:
+        all_of = onchip.mcu_several(paths, BOARD, reentrant=reentrant)
+        models, sources, name = [*all_of.models], [*all_of.sources.networks], all_of.sources.name
+        header, arena = all_of.sources.header, all_of.sources.arena
+        files = several_files(all_of.sources, models, BOARD)
+    inputs = [inputs_of(model, 1)[0] for model in models]
+    wanted = b"".join(Session(model).bytes_of(model, x) for model, x in zip(models, inputs, strict=True))
+    main = "#define RUNS 1\n" + program_main(sources, header, layers=0, marks=False, arena=arena)
+    return Project(name, files, main, b"".join(x.tobytes() for x in inputs), wanted)
 
 
 def ran(*command: object, where: Path, env: dict[str, str] | None = None) -> str:
@@ -186,66 +222,98 @@ add_subdirectory(PROJECT/zephyr module)
 }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", nargs="?", default="made:kws")
-    parser.add_argument("--python", type=Path, help="an interpreter with PlatformIO and the others")
-    options = parser.parse_args()
-    made = onchip.mcu(options.model, BOARD)
-    name, (x,) = made.sources.name, inputs_of(made.model, 1)
-    wanted = reference_run(made.model, [x])[0].tobytes()
-    words = {"name": name, "big": name.upper()}
-    cmake = str(Path(sys.executable).parent / "cmake")
+def here(project: Project, folder: Path) -> int:
+    """Compile the folder as C99 and C++17 with gcc and clang, run it under sanitizers; how many are wrong."""
     wrong = 0
+    for language, (*compilers, flags) in LANGUAGES.items():
+        for compiler in compilers:
+            if shutil.which(compiler) is None:
+                print(f"  {language}: {compiler} is not installed")
+                continue
+            sane = [] if compiler.startswith("clang") else SANE.split()
+            built = folder / f"{language}-{compiler}"
+            of = ["examples/host/main.c", *project.sources]
+            ran(
+                *(compiler, *flags.split(), *WARNINGS.split(), *sane, "-O1", "-I.", *of, "-o", built),
+                where=folder / "project",
+            )
+            done = subprocess.run([built], input=project.given, capture_output=True, check=False)
+            same = done.returncode == 0 and done.stdout == project.wanted
+            wrong += not same
+            how = "under sanitizers, " if sane else ""
+            print(f"  {language}, {compiler}: no warning, ran {how}bytes {'equal' if same else 'DIFFERENT'}")
+    return wrong
+
+
+def tried(paths: list[str], python: Path | None, *, reentrant: bool) -> int:
+    """Build a project with everything that is here; how many programs are wrong."""
+    project = project_of(paths, reentrant=reentrant)
+    name, given, wanted, text = project.name, project.given, project.wanted, project.main
+    cmake = str(Path(sys.executable).parent / "cmake")
+    print(", ".join(Path(path).name for path in paths) + (", re-entrant" if reentrant else ""))
     with tempfile.TemporaryDirectory(prefix="onchip-builds-") as scratch:
         folder = Path(scratch)
-        made.save(folder / "project")
+        project.save(folder / "project")
+        wrong = here(project, folder)
         (folder / "board.ld").write_text(linker_script(8192, BOARD.core_type))
         ran(cmake, "-S", folder / "project", "-B", folder / "cmake", where=folder)
         ran(cmake, "--build", folder / "cmake", where=folder)
-        given = x.tobytes()
         done = subprocess.run([folder / "cmake" / "example"], input=given, capture_output=True, check=True)
-        print(
-            f"CMake: built for this machine, ran, bytes {'equal' if done.stdout == wanted else 'DIFFERENT'}"
-        )
+        same = "equal" if done.stdout == wanted else "DIFFERENT"
+        print(f"  CMake: built for this machine, ran, bytes {same}")
         wrong += done.stdout != wanted
-        for system, text in STAND_INS.items():
+        for system, lines in STAND_INS.items():
             own = folder / system
             own.mkdir()
-            lines = text.replace("PROJECT", str(folder / "project")).replace("BIG", name.upper())
+            lines = lines.replace("PROJECT", str(folder / "project")).replace("BIG", name.upper())
             (own / "CMakeLists.txt").write_text(
                 f"cmake_minimum_required(VERSION 3.13)\nproject(p C)\n{lines}"
             )
             ran(cmake, "-S", own, "-B", own / "b", where=own)
             ran(cmake, "--build", own / "b", where=own)
-            print(f"{system}: its CMake file built, with stand-ins")
-        if options.python is not None:
-            programs = options.python.absolute().parent
+            print(f"  {system}: its CMake file built, with stand-ins")
+        pack = ElementTree.parse(folder / "project" / f"onchip.{name}.pdsc")
+        files = [str(file.get("name")) for file in pack.iter("file")]
+        missing = [file for file in files if not (folder / "project" / file).is_file()]
+        left = [file for file in project.sources if file not in files]
+        wrong += bool(missing or left)
+        print(f"  CMSIS-Pack: {len(files)} files, missing: {missing or 'none'}, left out: {left or 'none'}")
+        if python is not None:
+            programs = python.absolute().parent
             ran(programs / "compote", "manifest", "lint", where=folder / "project")
             shutil.copytree(folder / "project", folder / "packed")
             ran(programs / "compote", "component", "pack", "--name", name, where=folder / "packed")
-            print("ESP-IDF: compote lints the manifest and packs the component")
+            print("  ESP-IDF: compote lints the manifest and packs the component")
             asked = "import kconfiglib; k = kconfiglib.Kconfig('zephyr/Kconfig'); print(list(k.syms))"
             assert f"ONCHIP_{name.upper()}" in ran(programs / "python", "-c", asked, where=folder / "project")
-            print("Zephyr: kconfiglib reads the Kconfig")
+            print("  Zephyr: kconfiglib reads the Kconfig")
             (folder / "pio").mkdir()
             shutil.copy(folder / "board.ld", folder / "pio")
-            text = MAIN.format(**words, main="main")
             program = platformio(programs / "python", folder / "project", folder / "pio", name, text)
             same = emulated(program, given, wanted)
             wrong += same != "equal"
-            print(f"PlatformIO: pio run, ran in QEMU, bytes {same}")
+            print(f"  PlatformIO: pio run, ran in QEMU, bytes {same}")
         else:
-            print("PlatformIO, compote, kconfiglib: not tried (--python)")
+            print("  PlatformIO, compote, kconfiglib: not tried (--python)")
         if shutil.which("arduino-builder"):
             (folder / "arduino").mkdir()
             shutil.copy(folder / "board.ld", folder / "arduino")
-            text = MAIN.format(**words, main="tried")
-            same = emulated(arduino(folder / "project", folder / "arduino", name, text), given, wanted)
+            main = text.replace("int main(void)", "int tried(void)")
+            same = emulated(arduino(folder / "project", folder / "arduino", name, main), given, wanted)
             wrong += same != "equal"
-            print(f"Arduino: the sketch and ours built by arduino-builder, ran in QEMU, bytes {same}")
+            print(f"  Arduino: the sketch and ours built by arduino-builder, ran in QEMU, bytes {same}")
         else:
-            print("Arduino: arduino-builder is not installed")
+            print("  Arduino: arduino-builder is not installed")
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", default=["made:kws"], metavar="MODEL")
+    parser.add_argument("--python", type=Path, help="an interpreter with PlatformIO and the others")
+    parser.add_argument("--reentrant", action="store_true", help="of instances in memory of the caller's")
+    options = parser.parse_args()
+    wrong = sum(tried(one.split(","), options.python, reentrant=options.reentrant) for one in options.models)
     return int(wrong > 0)
 
 

@@ -1,17 +1,17 @@
 """Files of public repositories: whether `onchip mcu` takes them, in what RAM, and whether numbers are right.
 
     .venv/bin/python benchmarks/mcu_files.py LIST.json FOLDER [--inputs 1000] [--seconds 30] [--only TEXT]
-        [--into docs/mcu-files.md] [--keep ROWS.jsonl]
+        [--method chains] [--into docs/mcu-files.md] [--keep ROWS.jsonl]
 
 LIST names for each file its repository, commit, path and SHA-256 (benchmarks/mcu_files.json is that of the
-docs); FOLDER/OWNER+NAME/PATH is the file. Each is planned, written as C, built for this machine, and run on
-random inputs, one process for all of them, so that states go from one to the next; every output byte is
-compared with TensorFlow Lite Micro's, or with LiteRT's reference kernels where that does not run it. Of an
-ONNX file every byte is compared with the reference of the docs, and how far onnxruntime's numbers are off is
-told. `--write FOLDER` makes the list of all that lies there and has bytes between its operators. `--keep`
-adds every row to a file as it is made; a row that is there with as many seconds of its interpreter is not
-made again. Prints the tables in Markdown, or puts them into a page. The exit code says whether every byte
-was right.
+docs); FOLDER/OWNER+NAME/PATH is the file. Each is planned as by `onchip mcu` (the tables of the docs: with
+`--method chains`), written as C, built for this machine, and run on random inputs, one process for all of
+them, so that states go from one to the next; every output byte is compared with TensorFlow Lite Micro's, or
+with LiteRT's reference kernels where that does not run it. Of an ONNX file every byte is compared with the
+reference of the docs, and how far onnxruntime's numbers are off is told. `--write FOLDER` makes the list of
+all that lies there and has bytes between its operators. `--keep` adds every row to a file as it is made; a
+row that is there with as many seconds of its interpreter is not made again. Prints the tables in Markdown, or
+puts them into a page. The exit code says whether every byte was right.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from page_marks import write
@@ -43,8 +43,9 @@ from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.network import network_of, states_of
 from onchip.microcontroller.project import sources_of
 from onchip.microcontroller.project.write import project_files, write_project
-from onchip.microcontroller.result.microcontroller_plan import planned_for
+from onchip.microcontroller.result.row_choice import RowPlans, planned_by_method
 from onchip.microcontroller.segments import SegmentOptions
+from onchip.microcontroller.segments.options import Method
 from onchip.readers.tflite_graph import TfliteGraph, parse
 from onchip.readers.tflite_rewrite import rewritten
 
@@ -73,9 +74,12 @@ class Row:
     same_class: int = 0
 
 
-def outputs_by_c(model: Int8Model, inputs: list[Array], folder: Path) -> tuple[int, int, bytes]:
+def outputs_by_c(
+    model: Int8Model, inputs: list[Array], folder: Path, method: Method
+) -> tuple[int, int, bytes]:
     """(RAM of the plan, of them states, what the C makes of the inputs)."""
-    found = planned_for(network_of(model), ROOM, SegmentOptions(), states_of(model))
+    options, states = SegmentOptions(method=method), states_of(model)
+    found = planned_by_method(model, network_of(model), ROOM, options, states, (), RowPlans())
     sources = sources_of(found.plan, model)
     board = Board("bench", "cortex-m4", ROOM, ROOM)
     write_project(project_files(sources, model, board), folder / "net")
@@ -315,7 +319,7 @@ def _compared(
         if time.perf_counter() - began > asked.seconds and len(expected) >= asked.least:
             break
     inputs = inputs[: len(expected)]
-    ram, held, made = outputs_by_c(model, inputs, folder)
+    ram, held, made = outputs_by_c(model, inputs, folder, asked.method)
     outputs = list(dict.fromkeys(model.outputs))
     each = [model.tensors[t].bytes for t in outputs]
     assert len(made) == sum(each) * len(inputs)
@@ -439,6 +443,21 @@ class Tables:
         bad = sum(bool(row.reason) for row in rows)
         yield f"| all | | {len(rows)} | {len(rows) - bad} | {bad} |"
 
+    def summary(self) -> Iterator[str]:
+        rows = self.all_rows()
+        yield "| repository | commit | files | accepted | bytes compared | different |"
+        yield "|---|---|--:|--:|--:|--:|"
+        for repository, commit in dict.fromkeys((row.repository, row.commit) for row in rows):
+            of = [row for row in rows if (row.repository, row.commit) == (repository, commit)]
+            yield f"| {repository} | {commit[:12]} | {_counts(of)} |"
+        yield f"| all | | {_counts(rows)} |"
+
+
+def _counts(rows: list[Row]) -> str:
+    good = [row for row in rows if not row.reason]
+    made, different = sum(row.bytes for row in good), sum(row.different for row in good)
+    return f"{len(rows)} | {len(good)} | {made:,} | {different:,}"
+
 
 def listed(folder: Path, commits: dict[str, str]) -> list[dict[str, str]]:
     """Every different file of the folder with int8 or uint8 between its operators."""
@@ -469,8 +488,10 @@ def main() -> int:
     parser.add_argument("--least", type=int, default=50, help="inputs, however long they take")
     parser.add_argument("--seconds", type=float, default=30.0, help="of the interpreter, for each file")
     parser.add_argument("--keep", type=Path, help="a file of rows that were made before")
+    parser.add_argument("--method", choices=get_args(Method), default="best", help="as of onchip mcu")
     parser.add_argument("--only", default="", help="files with this text in their paths")
     parser.add_argument("--write", type=Path, help="commits by folder; writes the list instead")
+    parser.add_argument("--summary", action="store_true", help="a table of repositories only")
     parser.add_argument("--into", type=Path)
     asked = parser.parse_args()
     if asked.write:
@@ -484,6 +505,8 @@ def main() -> int:
         "onnx": tables.onnx,
         "refused": tables.refused,
     }
+    if asked.summary:
+        sections = {"more": tables.summary}
     write(sections, asked.into)
     return int(any(row.different for row in tables.all_rows()))
 

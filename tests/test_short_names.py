@@ -35,6 +35,15 @@ def test_a_short_name_is_never_another_tensor_s_own_name() -> None:
     assert found["net/relu"] != "relu"
 
 
+def test_a_signature_s_additions_are_left_out() -> None:
+    assert short_names(["serving_default_image:0", "Identity:0"]) == {
+        "serving_default_image:0": "image",
+        "Identity:0": "Identity:0",
+    }
+    both = ["serving_default_image:0", "image"]
+    assert short_names(both)["serving_default_image:0"] != short_names(both)["image"]
+
+
 def test_plain_names_stay_as_they_are() -> None:
     plain = ["input", "map5", "map10", "StatefulPartitionedCall:0", ""]
     assert short_names(plain) == {name: name for name in plain}

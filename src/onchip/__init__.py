@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         load,
         mcu,
         mcu_fit,
+        mcu_several,
         plan,
         read,
         session,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from onchip.machines.chip import Chip
     from onchip.microcontroller.result.board_fits import BoardFit
     from onchip.microcontroller.result.microcontroller import Microcontroller
+    from onchip.microcontroller.result.microcontroller_several import SeveralNetworks
     from onchip.multi_dnn.dynamic import DynamicScheduler, StaticScheduler
     from onchip.multi_dnn.result.corunned import Corunned
     from onchip.network import Geometry, Network, Operator, OperatorSpec, Tensor, View
@@ -69,6 +71,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "corun",
     "mcu",
     "mcu_fit",
+    "mcu_several",
     "compare",
     "sweep",
     "lengths",
@@ -84,6 +87,7 @@ __all__ = [  # noqa: RUF022 - grouped by what a reader looks for
     "Branched",
     "Corunned",
     "Microcontroller",
+    "SeveralNetworks",
     "BoardFit",
     "Comparison",
     "Swept",
@@ -127,7 +131,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "load",
         "mcu",
         "mcu_fit",
-        "mcu_fit",
+        "mcu_several",
         "plan",
         "read",
         "session",
@@ -158,6 +162,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "onchip.results.fused": ("Fused",),
     "onchip.microcontroller.result.board_fits": ("BoardFit",),
     "onchip.microcontroller.result.microcontroller": ("Microcontroller",),
+    "onchip.microcontroller.result.microcontroller_several": ("SeveralNetworks",),
     "onchip.sweeps.swept": ("Swept",),
     "onchip.by_length.session": ("Session",),
     "onchip.by_length.table": ("Lengths",),

@@ -40,6 +40,7 @@ from onchip.comparison.comparison import Comparison as Comparison
 from onchip.machines.chip import Chip as Chip
 from onchip.microcontroller.result.board_fits import BoardFit as BoardFit
 from onchip.microcontroller.result.microcontroller import Microcontroller as Microcontroller
+from onchip.microcontroller.result.microcontroller_several import SeveralNetworks as SeveralNetworks
 from onchip.multi_dnn.dynamic import DynamicScheduler as DynamicScheduler
 from onchip.multi_dnn.dynamic import StaticScheduler as StaticScheduler
 from onchip.multi_dnn.result.corunned import Corunned as Corunned
@@ -62,6 +63,7 @@ __all__ = [
     "corun",
     "mcu",
     "mcu_fit",
+    "mcu_several",
     "compare",
     "sweep",
     "lengths",
@@ -75,6 +77,7 @@ __all__ = [
     "Branched",
     "Corunned",
     "Microcontroller",
+    "SeveralNetworks",
     "BoardFit",
     "Comparison",
     "Swept",
@@ -435,6 +438,7 @@ def mcu(
     run_limit: float | None = None,
     inputs: str | Path | None = None,
     labels: str | Path | None = None,
+    reentrant: bool = False,
     progress: Progress | None = None,
     input: Literal["held", "once", "again"] = "held",
     objective: Literal["free", "once", "least"] = "free",
@@ -450,7 +454,8 @@ def mcu(
     the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte; the
     emulator is stopped after `run_limit` seconds, by default ample for the network's work. `compare` adds
     other methods' needs for the same network (`beside` of the result). `inputs` is a `.npy` file of inputs to
-    compute (`tried` of the result), with `run` those that run, and `labels` one of their classes. `options`
+    compute (`tried` of the result), with `run` those that run, and `labels` one of their classes. The C of a
+    `reentrant` network writes no variable: the caller has an array for each instance. `options`
     are the fields of `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
 
     Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
@@ -480,6 +485,40 @@ def mcu_fit(
     The network is planned for each board's RAM; every program is built, linked and counted once on the
     emulated core, where there are a cross compiler and an emulator for it, and else reckoned. `options` are
     the fields of `SegmentOptions`. Raises `ModelError`, `ChipError`, `UsageError`.
+
+    Options:
+
+    - `input` (default 'held'): The input image: `held` in RAM, fetched `once` row by row, or fetched `again` where it is needed again.
+    - `objective` (default 'free'): `free`: the fewest bytes that cost no instructions, and where those are too many the fewest instructions that fit; `once`: the fewest bytes with no row made twice; `least`: the fewest bytes.
+    - `time_limit` (default None): Seconds for the search among plans that do work anew; the best so far is taken.
+    - `method` (default 'best'): `chains`: groups of layers in rings of rows, or else whole tensors; `rows`: an address for each row of every map, nothing made twice; `best`: the one of the two that takes fewer bytes.
+    """
+
+def mcu_several(
+    models: Sequence[str | Path | Int8Model],
+    board: str | Path | Board = "nucleo-f411re",
+    ram: str | int | None = None,
+    *,
+    name: str = "networks",
+    kernels: Kernels = "auto",
+    run: bool = False,
+    runs: int = 3,
+    seed: int = 0,
+    run_limit: float | None = None,
+    reentrant: bool = False,
+    progress: Progress | None = None,
+    input: Literal["held", "once", "again"] = "held",
+    objective: Literal["free", "once", "least"] = "free",
+    time_limit: float | None = None,
+    method: Literal["best", "chains", "rows"] = "best",
+) -> SeveralNetworks:
+    """Plan several int8 networks into one array of a microcontroller: they run one behind the other.
+
+    Arguments are as in `mcu`. The array holds the activations of whichever network runs, and in places of
+    their own the states that networks keep between inferences. `name` is the project's in C. `run` runs
+    `runs` rounds on the emulated core, every network once a round, and compares every byte.
+
+    Raises as `mcu` does.
 
     Options:
 

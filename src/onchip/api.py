@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from onchip.microcontroller.int8.model import Int8Model
     from onchip.microcontroller.result.board_fits import BoardFit
     from onchip.microcontroller.result.microcontroller import Kernels, Microcontroller
+    from onchip.microcontroller.result.microcontroller_several import SeveralNetworks
     from onchip.multi_dnn.profile import Profile
     from onchip.multi_dnn.result.corunned import Corunned
     from onchip.readers import Source
@@ -60,6 +61,7 @@ __all__ = [
     "load",
     "mcu",
     "mcu_fit",
+    "mcu_several",
     "plan",
     "read",
     "sweep",
@@ -405,6 +407,7 @@ def mcu(
     run_limit: float | None = None,
     inputs: str | Path | None = None,
     labels: str | Path | None = None,
+    reentrant: bool = False,
     progress: Progress | None = None,
     **options: Any,
 ) -> Microcontroller:
@@ -417,7 +420,8 @@ def mcu(
     the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte; the
     emulator is stopped after `run_limit` seconds, by default ample for the network's work. `compare` adds
     other methods' needs for the same network (`beside` of the result). `inputs` is a `.npy` file of inputs to
-    compute (`tried` of the result), with `run` those that run, and `labels` one of their classes. `options`
+    compute (`tried` of the result), with `run` those that run, and `labels` one of their classes. The C of a
+    `reentrant` network writes no variable: the caller has an array for each instance. `options`
     are the fields of `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
 
     Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
@@ -452,7 +456,9 @@ def mcu(
     elif labels is not None:
         raise UsageError("needs --inputs", item="--labels")
     own = None if made_of is None else list(made_of.inputs)
-    maker = Maker(read_model, on, planning, runs if run else 0, say, seed, run_limit, own)
+    maker = Maker(
+        read_model, on, planning, runs if run else 0, say, seed, run_limit, own, reentrant=reentrant
+    )
     if plan is not None:
         given = Plan.of(read_plan(plan) if isinstance(plan, str | Path) else plan)
         given.check()
@@ -472,6 +478,57 @@ def mcu(
             raise UsageError("needs the model's file", item="compare")
         return maker.beside(made, file_bytes(model))
     return made
+
+
+@takes(SegmentOptions)
+def mcu_several(
+    models: Sequence[str | Path | Int8Model],
+    board: str | Path | Board = "nucleo-f411re",
+    ram: str | int | None = None,
+    *,
+    name: str = "networks",
+    kernels: Kernels = "auto",
+    run: bool = False,
+    runs: int = 3,
+    seed: int = 0,
+    run_limit: float | None = None,
+    reentrant: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> SeveralNetworks:
+    """Plan several int8 networks into one array of a microcontroller: they run one behind the other.
+
+    Arguments are as in `mcu`. The array holds the activations of whichever network runs, and in places of
+    their own the states that networks keep between inferences. `name` is the project's in C. `run` runs
+    `runs` rounds on the emulated core, every network once a round, and compares every byte.
+
+    Raises as `mcu` does.
+    """
+    from onchip.machines.board import Board
+    from onchip.microcontroller.load import int8_model
+    from onchip.microcontroller.result.microcontroller import Kernels
+    from onchip.microcontroller.result.microcontroller_several import SeveralMaker
+    from onchip.microcontroller.result.row_choice import RowPlans
+
+    planning = options_of(SegmentOptions, options)
+    on = board if isinstance(board, Board) else load_board(board)
+    if ram is not None:
+        on = replace(on, ram_bytes=_less_ram(on, ram))
+    if not models:
+        raise UsageError("are no networks", item="models")
+    if runs < 1:
+        raise UsageError("at least 1", item="runs")
+    if run_limit is not None and not 0 < run_limit < float("inf"):
+        raise UsageError(f"{run_limit!r} is no number of seconds above 0", item="run_limit")
+    if kernels not in get_args(Kernels):
+        raise UsageError(f"{kernels!r} is not one of {', '.join(get_args(Kernels))}", item="kernels")
+    read_models = tuple(int8_model(one) if isinstance(one, str | Path) else one for one in models)
+    say = progress or (lambda _: None)
+    rows = tuple(RowPlans() for _ in read_models)
+    maker = SeveralMaker(
+        read_models, on, planning, runs if run else 0, say, name, seed, run_limit, reentrant, rows
+    )
+    return maker.make(kernels)
 
 
 @takes(SegmentOptions)

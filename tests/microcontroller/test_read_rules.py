@@ -12,7 +12,7 @@ from onchip.microcontroller.int8.factors import Scale
 from onchip.microcontroller.int8.model import Int8, Int8Model, Pad, kind
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import run
-from onchip.microcontroller.made import Builder
+from onchip.microcontroller.made import Builder, WideBuilder
 from onchip.microcontroller.made.flatbuffer import FileOperator, FileTensor, write
 from onchip.microcontroller.network import network_of
 
@@ -209,3 +209,10 @@ def test_several_inputs_and_outputs_keep_their_order() -> None:
     assert [model.tensors[t].name for t in model.inputs] == ["input", "input1"]
     assert len(model.outputs) == 2
     assert model.producer[model.outputs[1]].name.startswith("ADD")
+
+
+def test_floats_of_a_transposed_map_come_in_the_file_s_order() -> None:
+    b = WideBuilder(3)
+    x = b.conv(b.input((1, 5, 5, 3), 0.02, 7, floats=True), 4, 3)
+    model = read(b.file(b.transpose(x, (0, 3, 1, 2)), floats=True))
+    assert [model.tensors[t].shape for t in model.outputs] == [(1, 4, 5, 5)]

@@ -2,7 +2,8 @@
 
 A converter joins the names of all that it has merged, as in
 `model/activation/Relu;model/batch_normalization/FusedBatchNormV3;model/conv2d/BiasAdd`. A reader looks for
-the first of them, without the folders in which all tensors lie: `activation/Relu`.
+the first of them, without the folders in which all tensors lie: `activation/Relu`; and of an input's
+`serving_default_image:0` for `image`.
 """
 
 from __future__ import annotations
@@ -63,6 +64,13 @@ def _without(part: str, folder: tuple[str, ...]) -> str:
     return "/".join(path[len(folder) :]) if tuple(path[: len(folder)]) == folder != () else part
 
 
+def _unserved(name: str, folder: tuple[str, ...]) -> str:
+    """Return the first of the merged names without what a signature adds to it."""
+    first = _first_part(name, folder)
+    plain = first.removeprefix("serving_default_")
+    return first if plain == first else plain.removesuffix(":0") or first
+
+
 def _first_part(name: str, folder: tuple[str, ...]) -> str:
     return _without(_parts(name)[0], folder) or name
 
@@ -77,6 +85,7 @@ def _every_part(name: str, folder: tuple[str, ...]) -> str:
 
 
 _FORMS: tuple[Callable[[str, tuple[str, ...]], str], ...] = (
+    _unserved,
     _first_part,
     _two_parts,
     _every_part,

@@ -23,10 +23,12 @@ from onchip.microcontroller.segments.options import SegmentOptions
 @app.command()
 @expand_options
 def mcu(
-    model: Annotated[
-        str,
+    models: Annotated[
+        list[str],
         typer.Argument(
-            help="FILE.tflite or FILE.onnx, quantised, or made:NAME for one made from a seed",
+            help="FILE.tflite or FILE.onnx, quantised, or made:NAME for one made from a seed; several run "
+            "one behind the other in one array",
+            metavar="MODEL...",
             autocompletion=complete.int8_models,
         ),
     ],
@@ -84,6 +86,13 @@ def mcu(
             help="print RAM against work, every plan that none beats in both, and which of them --ram takes",
         ),
     ] = False,
+    reentrant: Annotated[
+        bool,
+        typer.Option(
+            "--reentrant",
+            help="C that writes no variables: the caller has memory for each instance, and several may run",
+        ),
+    ] = False,
     fit: Annotated[
         bool,
         typer.Option(
@@ -109,8 +118,38 @@ def mcu(
     """Plan an int8 network onto a microcontroller, write its C, run it on the emulated core."""
     from onchip.microcontroller.project.write import replaceable
 
+    model = models[0]
     writable(plan, Path(model), use)
     writable(report, Path(model), use, plan)
+    if len(models) > 1:
+        _alone(
+            "several networks",
+            {
+                "--front": front,
+                "--fit": fit,
+                "--plan": plan,
+                "--use": use,
+                "--compare": compare,
+                "--inputs": inputs,
+                "--labels": labels,
+                "--report": report,
+            },
+        )
+        if output is not None:
+            replaceable(output)
+        _several(
+            models,
+            options,
+            board,
+            ram,
+            kernels,
+            output,
+            run=run,
+            run_limit=run_limit,
+            reentrant=reentrant,
+            as_json=as_json,
+        )
+        return
     if front or fit:
         _alone(
             "--front" if front else "--fit",
@@ -125,6 +164,7 @@ def mcu(
                 "--fit": front and fit,
                 "--ram": ram if fit else None,
                 "--plan": plan if fit else None,
+                "--reentrant": reentrant,
             },
         )
     if front:
@@ -147,6 +187,7 @@ def mcu(
             run_limit=run_limit,
             inputs=inputs,
             labels=labels,
+            reentrant=reentrant,
             progress=say,
             **{name: getattr(options, name) for name in options.__dataclass_fields__},
         )
@@ -183,6 +224,54 @@ def _alone(mode: str, given: Mapping[str, object]) -> None:
     for flag, value in given.items():
         if value:
             raise UsageError(f"is not for {mode}", item=flag)
+
+
+def _several(
+    models: list[str],
+    options: SegmentOptions,
+    board: str,
+    ram: str | None,
+    kernels: Kernels,
+    output: Path | None,
+    *,
+    run: bool,
+    run_limit: float | None,
+    reentrant: bool,
+    as_json: bool,
+) -> None:
+    """Print the networks that share an array, and write them as one project."""
+    from onchip.microcontroller.result.microcontroller_several import several_table
+    from onchip.microcontroller.result.next_step import after_several
+    from onchip.report.wording import SENTENCE, visible
+
+    with progress(as_json) as say:
+        made = api.mcu_several(
+            models,
+            board,
+            ram,
+            name="networks" if output is None else output.absolute().name,
+            kernels=kernels,
+            run=run,
+            run_limit=run_limit,
+            reentrant=reentrant,
+            progress=say,
+            **{name: getattr(options, name) for name in options.__dataclass_fields__},
+        )
+    if output is not None:
+        made.save(output)
+    if as_json:
+        print_data(json.dumps(made.data()))
+    else:
+        console = stdout()
+        console.print(several_table(made))
+        if output is not None:
+            console.print(f"project written to {output}", markup=False, highlight=False, soft_wrap=True)
+        step = after_several(models, board, made, None if output is None else str(output))
+        console.print(visible(step, SENTENCE), markup=False, highlight=False, soft_wrap=True)
+    if made.short:
+        raise DoesNotFitBoard(made.board.name, made.short)
+    if made.run is not None and not made.run.match:
+        raise Mismatch(f"{made.run.different:,} of {made.run.output_bytes:,} output bytes differ")
 
 
 def _fit(

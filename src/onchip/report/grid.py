@@ -30,13 +30,15 @@ GAP = 2
 class Grid:
     """Columns with a heading each, of figures (right-justified) or words; the first of words names the rows.
 
-    Cells are text, never markup. A row may be shorter than the table.
+    Cells are text, never markup. A row may be shorter than the table. `whole_names`, the words of the first
+    column, do not fold.
     """
 
-    def __init__(self, *columns: tuple[str, bool], header: bool = True) -> None:
+    def __init__(self, *columns: tuple[str, bool], header: bool = True, whole_names: bool = False) -> None:
         self.headings = [heading for heading, _ in columns]
         self.figures = [figure for _, figure in columns]
         self.header = header
+        self.whole_names = whole_names
         self.rows: list[tuple[Text, ...]] = []
         self.bars: list[float] = []
 
@@ -77,7 +79,7 @@ class Grid:
     def least(self, column: int, headings: Sequence[str]) -> int:
         """Return the least width of a column: all of a figure; of words, the figures among them."""
         natural = self.natural(column, headings)
-        if self.figures[column]:
+        if self.figures[column] or (self.whole_names and column == 0):
             return natural
         among = (len(word) for row in self.rows for word in re.findall(r"\S*\d[\d.,]*", row[column].plain))
         return min(natural, max(LEAST, min(max(among, default=0), 2 * LEAST)))
@@ -124,7 +126,7 @@ class Grid:
             found.add_column(
                 Text(headings[c], justify="right" if self.figures[c] else "left"),
                 justify="right" if self.figures[c] else "left",
-                no_wrap=self.figures[c] and fits,
+                no_wrap=(self.figures[c] or (self.whole_names and c == 0)) and fits,
                 overflow="fold",
             )
         if not bars:

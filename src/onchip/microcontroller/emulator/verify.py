@@ -17,7 +17,8 @@ from onchip.base.errors import DoesNotFitBoard
 from onchip.machines.board import MOST_BYTES, Board
 from onchip.microcontroller.emulator.build import Image, build
 from onchip.microcontroller.emulator.counting import Counts
-from onchip.microcontroller.emulator.emulate import SECONDS, emulate
+from onchip.microcontroller.emulator.emulate import SECONDS, Emulation, emulate
+from onchip.microcontroller.emulator.program import program_main
 from onchip.microcontroller.int8.model import Int8, Int8Model, macs
 from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.project import Sources
@@ -84,8 +85,9 @@ def link(
     `BuildFailed`.
     """
     limit = reckoned_seconds(model, 1) if seconds is None else seconds
-    used = _stack(sources, model, board, folder, bytes(sources.input_bytes), limit)
-    return _tight(sources, model, board, folder, used, runs=1)
+    files = _files(sources, model, marks=False)
+    used = stack_of(files, board, folder, bytes(sources.input_bytes), limit)
+    return tight(files, board, folder, used, runs=1)
 
 
 def verify(
@@ -115,18 +117,8 @@ def verify(
     judge = reference or Session(model).bytes_of
     expected = b"".join(judge(model, x) for x in inputs)
     content = b"".join(x.tobytes() for x in inputs)
-    used = _stack(sources, model, board, folder, content, limit)
-    image = _tight(sources, model, board, folder, used, runs)
-    ran = emulate(image, {"in": content}, outputs=("out",), memory=True, seconds=limit)
-    made = ran.files["out"]
-    different = sum(a != b for a, b in zip(made, expected, strict=True))
-    machines = [board.core_type.machine.name]
-    also = board.core_type.also
-    if also is not None and not image.beyond(also.usable_ram, also.flash.bytes):
-        again = emulate(image, {"in": content}, outputs=("out",), count=False, seconds=limit, machine=also)
-        different += sum(a != b for a, b in zip(again.files["out"], expected, strict=True))
-        machines.append(also.name)
-    layers = len(model.layers)
+    files, layers = _files(sources, model, marks=False), len(model.layers)
+    image, ran, different, machines = run_tight(files, board, folder, content, expected, runs, limit)
     marked = build(
         _files(sources, model, marks=True),
         _roomy(board),
@@ -143,21 +135,44 @@ def verify(
         ran.stack_bytes,
         ran.by_mark[layers] // runs,
         {layer.name: counted.get(i, Counts()) for i, layer in enumerate(model.layers)},
-        tuple(machines),
+        machines,
     )
+
+
+def run_tight(
+    files: Mapping[str, str],
+    board: Board,
+    folder: Path,
+    content: bytes,
+    expected: bytes,
+    runs: int,
+    seconds: float,
+) -> tuple[Image, Emulation, int, tuple[str, ...]]:
+    """Link a program with no more stack than it needs and run it on every machine that emulates the core.
+
+    Return it, its run on the first of them, the output bytes that differ from those `expected` on any, and
+    the machines.
+    """
+    used = stack_of(files, board, folder, content, seconds)
+    image = tight(files, board, folder, used, runs)
+    ran = emulate(image, {"in": content}, outputs=("out",), memory=True, seconds=seconds)
+    different = sum(a != b for a, b in zip(ran.files["out"], expected, strict=True))
+    machines = [board.core_type.machine.name]
+    also = board.core_type.also
+    if also is not None and not image.beyond(also.usable_ram, also.flash.bytes):
+        again = emulate(image, {"in": content}, outputs=("out",), count=False, seconds=seconds, machine=also)
+        different += sum(a != b for a, b in zip(again.files["out"], expected, strict=True))
+        machines.append(also.name)
+    return image, ran, different, tuple(machines)
 
 
 def _roomy(board: Board) -> Board:
     return replace(board, ram_bytes=MOST_BYTES, flash_bytes=MOST_BYTES)
 
 
-def _stack(
-    sources: Sources, model: Int8Model, board: Board, folder: Path, content: bytes, seconds: float
-) -> int:
-    """Return the bytes of stack that the network takes, measured in a build with room."""
-    roomy = build(
-        _files(sources, model, marks=False), _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",)
-    )
+def stack_of(files: Mapping[str, str], board: Board, folder: Path, content: bytes, seconds: float) -> int:
+    """Return the bytes of stack that a program takes, measured in a build with room."""
+    roomy = build(files, _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",))
     machine = board.core_type.machine
     if roomy.beyond(machine.usable_ram, machine.flash.bytes):
         least = replace(roomy, stack_bytes=0)
@@ -166,9 +181,10 @@ def _stack(
     return emulate(roomy, {"in": content}, outputs=("out",), count=False, seconds=seconds).stack_bytes
 
 
-def _tight(sources: Sources, model: Int8Model, board: Board, folder: Path, used: int, runs: int) -> Image:
+def tight(files: Mapping[str, str], board: Board, folder: Path, used: int, runs: int) -> Image:
+    """Link a program with the stack that it has used, and the margin."""
     return build(
-        _files(sources, model, marks=False),
+        files,
         board,
         folder,
         stack_bytes=-(-max(used + STACK_MARGIN, 64) // 8) * 8,
@@ -177,88 +193,5 @@ def _tight(sources: Sources, model: Int8Model, board: Board, folder: Path, used:
 
 
 def _files(sources: Sources, model: Int8Model, *, marks: bool) -> dict[str, str]:
-    layers = len(model.layers)
-    numbers: Sequence[int] = range(layers + 2) if marks else (layers, layers + 1)
-    return {
-        **sources.files,
-        "main.c": _MAIN.format(
-            marks="\n".join(
-                f'__attribute__((noinline)) void onchip_mark_{i}(void) {{ __asm volatile("/* {i} */"); }}'
-                for i in numbers
-            ),
-            inside=f"onchip_mark_{layers}",
-            outside=f"onchip_mark_{layers + 1}",
-            reader=_READER.format(big=sources.name.upper()) if sources.streamed else "",
-            run=(_STREAMED if sources.streamed else _HELD).format(
-                name=sources.name,
-                read=_reads(sources),
-                inside=f"onchip_mark_{layers}",
-            ),
-            write="".join(
-                f"        if (host_write(out, {sources.name}_{end}(), {size}))\n            return 4;\n"
-                for end, size in sources.outputs
-            ),
-        ),
-    }
-
-
-def _reads(sources: Sources) -> str:
-    """Return the reading of all inputs of one inference."""
-    at, lines = 0, []
-    for end, size in sources.inputs:
-        place = f"i * {sources.input_bytes} + {at}"
-        lines.append(
-            f"        if (host_read(in, {sources.name}_{end}(), {place}, {size}))\n            return 3;"
-        )
-        at += size
-    return "\n".join(lines)
-
-
-_MAIN = """\
-#include "host.h"
-#include "model.h"
-
-{marks}
-
-static int in;
-{reader}
-int main(void)
-{{
-    in = host_open_to_read("in");
-    const int out = host_open_to_write("out");
-    for (uint32_t i = 0; i < RUNS; ++i) {{
-{run}
-        {outside}();
-{write}    }}
-    return 0;
-}}
-"""
-
-_HELD = """\
-{read}
-        {inside}();
-        {name}_invoke();
-"""
-
-_STREAMED = """\
-        image = i;
-        {inside}();
-        if ({name}_invoke(from_host, 0))
-            return 3;
-"""
-
-_READER = """\
-static uint32_t image;
-
-static int from_host(void *context, int32_t row, int32_t rows, int32_t column, int32_t columns, int8_t *bytes)
-{{
-    (void)context;
-    const int32_t pixel = {big}_INPUT_CHANNELS, size = columns * pixel;
-    for (int32_t y = row; y < row + rows; ++y, bytes += size) {{
-        const int32_t at = (y * {big}_INPUT_COLUMNS + column) * pixel;
-        if (host_read(in, bytes, image * {big}_INPUT_BYTES + (uint32_t)at, (uint32_t)size))
-            return 1;
-    }}
-    return 0;
-}}
-"""
+    main = program_main([sources], "model.h", layers=len(model.layers), marks=marks)
+    return {**sources.files, "main.c": main}

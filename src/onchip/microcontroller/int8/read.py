@@ -67,9 +67,8 @@ class _Reading(States):
         for node in self.graph.nodes:
             self._take(node)
         for t in self.graph.outputs:
-            if t in self.values or t in self.ends:
-                found = self.values if t in self.values else self.ends
-                found[t] = self._straight(self.row(t, "outputs"), found[t])
+            if t in self.values:
+                self.values[t] = self._straight(self.row(t, "outputs"), self.values[t])
         states = self.states()
         outputs = self.outputs()
         if not outputs:
@@ -126,6 +125,7 @@ class _Reading(States):
                 return
             ending = node.type == "DEQUANTIZE" or (node.type == "QUANTIZE" and made.element not in NUMBERS)
             if ending and first in self.values:
+                self._straighten(replace(node, inputs=(first,)))  # the caller sees the file's order
                 self.end(node)
                 return
         if self.leave(node):

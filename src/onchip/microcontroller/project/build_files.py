@@ -7,11 +7,13 @@ file and leaves the others alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 
 from onchip.machines.board import Board
+from onchip.microcontroller.project.examples import sketch
+from onchip.microcontroller.project.sources import Sources
 
 __all__ = ["SOURCES", "build_files"]
 
@@ -22,37 +24,51 @@ VERSION = "1.0.0"
 _FAMILY = {"arm": "arm-none-eabi-", "riscv": "riscv64-unknown-elf-"}
 
 
-def build_files(words: Mapping[str, object], board: Board, *, streamed: bool) -> dict[str, str]:
-    """Return the files by their paths in the project; `words` name the network (see `project_files`)."""
+def build_files(
+    words: Mapping[str, object],
+    board: Board,
+    networks: Sequence[Sources],
+    files: Mapping[str, str] | None = None,
+    *,
+    arena: str = "",
+) -> dict[str, str]:
+    """Return the files by their paths in the project.
+
+    `words` are what templates say of the project (see `project_files`). The project of several networks has
+    `files` of its own, and those that are instances may have one `arena` of so many bytes, as C.
+    """
     name = str(words["name"])
     core = board.core_type
+    code = SOURCES if files is None else tuple(sorted(f for f in files if f.endswith(".c")))
+    headers = HEADERS if files is None else tuple(sorted(f for f in files if f.endswith(".h")))
     said = {
         **words,
-        "sources": " ".join(SOURCES),
-        "headers": " ".join(HEADERS),
+        "sources": " ".join(code),
+        "headers": " ".join(headers),
         "flags": " ".join(core.flags),
         "cross": _FAMILY[core.family],
         "version": VERSION,
     }
-    arduino = _SKETCH_STREAMED if streamed else _SKETCH_HELD
+    alias = {f"{name}.h": _ALIAS.format(**said)} if files is None and f"{name}.h" not in HEADERS else {}
+    every = tuple(dict.fromkeys((f"{name}.h", *headers, *code)))
     folder = resources.files("onchip.microcontroller.project")
     return {
         "LICENSE": (folder / "LICENSE.txt").read_text(encoding="utf-8"),
-        f"{name}.h": _ALIAS.format(**said),
+        **alias,
         "Makefile": _MAKEFILE.format(**said),
         "CMakeLists.txt": _CMAKE.format(**said),
         "library.properties": _ARDUINO.format(**said),
-        f"examples/{name}/{name}.ino": arduino.format(**said),
-        "library.json": _platformio(name, str(words["model"])),
+        f"examples/{name}/{name}.ino": sketch(networks, f"{name}.h", arena),
+        "library.json": _platformio(name, str(words["model"]), code),
         "idf_component.yml": _ESP_IDF.format(**said),
         "zephyr/module.yml": _ZEPHYR_MODULE.format(**said),
         "zephyr/CMakeLists.txt": _ZEPHYR_CMAKE.format(**said),
         "zephyr/Kconfig": _ZEPHYR_KCONFIG.format(**said),
-        f"onchip.{name}.pdsc": _pack(name, str(words["model"])),
+        f"onchip.{name}.pdsc": _pack(name, str(words["model"]), every),
     }
 
 
-def _platformio(name: str, model: str) -> str:
+def _platformio(name: str, model: str, code: Sequence[str]) -> str:
     return (
         json.dumps(
             {
@@ -63,7 +79,7 @@ def _platformio(name: str, model: str) -> str:
                 "frameworks": "*",
                 "platforms": "*",
                 "headers": f"{name}.h",
-                "build": {"srcDir": ".", "srcFilter": ["-<*>", *(f"+<{s}>" for s in SOURCES)]},
+                "build": {"srcDir": ".", "srcFilter": ["-<*>", *(f"+<{s}>" for s in code)]},
             },
             indent=2,
         )
@@ -71,9 +87,9 @@ def _platformio(name: str, model: str) -> str:
     )
 
 
-def _pack(name: str, model: str) -> str:
-    files = [f'<file category="header" name="{h}"/>' for h in (f"{name}.h", *HEADERS)]
-    files += [f'<file category="source" name="{s}"/>' for s in SOURCES]
+def _pack(name: str, model: str, code: Sequence[str]) -> str:
+    kind = {"h": "header", "c": "source"}
+    files = [f'<file category="{kind[file[-1]]}" name="{file}"/>' for file in code]
     lines = "\n        ".join([*files, '<file category="doc" name="README.md"/>'])
     return _PDSC.format(name=name, model=escape(model, quote=True), version=VERSION, files=lines)
 
@@ -148,48 +164,6 @@ url=https://localhost/
 architectures=*
 includes={name}.h
 license=Apache-2.0
-"""
-
-_SKETCH_HELD = """\
-// {licence}
-// Written by onchip. Runs the network on an input of zeros and prints the output's bytes.
-#include <{name}.h>
-
-void setup() {{
-  Serial.begin(115200);
-}}
-
-void loop() {{
-  int8_t *input = {name}_input();
-  for (long i = 0; i < {big}_INPUT_BYTES; ++i) input[i] = {big}_INPUT_ZERO_POINT;
-  {name}_invoke();
-  const int8_t *output = {name}_output();
-  for (long i = 0; i < {big}_OUTPUT_BYTES; ++i) Serial.println(output[i]);
-  delay(1000);
-}}
-"""
-
-_SKETCH_STREAMED = """\
-// {licence}
-// Written by onchip. Runs the network on an input of zeros, which it asks for, and prints the output's bytes.
-#include <{name}.h>
-
-static int zeros(void *, int32_t, int32_t rows, int32_t, int32_t columns, int8_t *bytes) {{
-  for (int32_t i = 0; i < rows * columns * {big}_INPUT_CHANNELS; ++i) bytes[i] = {big}_INPUT_ZERO_POINT;
-  return 0;
-}}
-
-void setup() {{
-  Serial.begin(115200);
-}}
-
-void loop() {{
-  if ({name}_invoke(zeros, 0) == 0) {{
-    const int8_t *output = {name}_output();
-    for (long i = 0; i < {big}_OUTPUT_BYTES; ++i) Serial.println(output[i]);
-  }}
-  delay(1000);
-}}
 """
 
 _ESP_IDF = """\

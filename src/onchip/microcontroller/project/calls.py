@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from onchip.microcontroller.int8.model import Concat, Own, Resize
 from onchip.microcontroller.int8.reference import bilinear_places, nearest_places
 from onchip.microcontroller.project.library import Call, Library
+from onchip.microcontroller.project.storage import Storage
 from onchip.microcontroller.project.text import Text, minus, plus, times
 from onchip.microcontroller.project.units import Op, StageUnit, Unit
 from onchip.microcontroller.project.windows import Operand
@@ -30,6 +31,7 @@ class Calls:
     unit: Unit
     name: str
     library: Library
+    storage: Storage
     out: Text = field(default_factory=Text)
     edges: list[list[int]] = field(default_factory=list)
     """Columns that differ from strip to strip: by index, for every strip."""
@@ -53,12 +55,23 @@ class Calls:
     def origin(self, tensor: int) -> str:
         return self.edge([origins.get(tensor, 0) for origins in self.unit.origins])
 
+    # -- the functions of a group
+
+    def maker(self, end: str) -> Text.Block:
+        """Return the block of a function that makes rows or columns up to a given one."""
+        parameters = f"struct {self.name} *at, int32_t upto"
+        return self.storage.function(self.out, f"static void {self.name}_{end}", parameters)
+
+    def made(self, end: str, upto: str) -> None:
+        """Write a call of such a function."""
+        self.out.say(f"{self.name}_{end}({self.storage.passes(f'at, {upto}')});")
+
     # -- addresses of tensors
 
     def address(self, tensor: int, slot: str) -> str:
         """Return the address of a tensor's slot in the arena: its row or column of this number."""
         place = self.unit.places[tensor]
-        at = plus("arena", str(place.address))
+        at = self.storage.at(place.address)
         if place.kind != "whole":
             slot = "0" if place.slots == 1 else f"{_factor(slot)} % {place.slots}"
         return plus(at, times(slot, place.pitch))
@@ -111,7 +124,7 @@ class Calls:
         for i, operand in enumerate(op.operands):
             rows = operand.rows
             if rows.taps > 1:
-                base = plus("arena", str(self.unit.places[operand.tensor].address))
+                base = self.storage.at(self.unit.places[operand.tensor].address)
                 shift = self.unit.places[operand.tensor]
                 if shift.kind != "whole":
                     base = minus(base, times(self.origin(operand.tensor), operand.pixel))
@@ -155,9 +168,8 @@ class Calls:
         place = self.unit.places[tensor]
         slots = axis.size if place.kind == "whole" else place.slots
         start = window_start(axis, at)
-        self.out.say(
-            f"window({base}, {start}, {axis.dilation}, {axis.taps}, {axis.size}, {slots}, {place.pitch});"
-        )
+        of = f"{base}, {start}, {axis.dilation}, {axis.taps}, {axis.size}, {slots}, {place.pitch}"
+        self.out.say(f"window({self.storage.passes(of)});")
 
     def call(
         self, op: Op, call: Call, out: str, x0: str, x1: str, across: Window, at: str, width: int
@@ -183,7 +195,7 @@ class Calls:
                     "last": last,
                     "width": str(width),
                     "y": "y",
-                    "patch": plus("arena", str(self.unit.patch)),
+                    "patch": self.storage.at(self.unit.patch),
                 }
             )
         )
@@ -194,11 +206,11 @@ class Calls:
         if operand.flattened:
             upto = str(operand.flattened)
         if tensor == self.unit.fetched and not self.unit.fetched_columns:
-            self.out.say(f"{self.name}_fetch(at, {upto});")
+            self.made("fetch", upto)
             return
         for r, stage in enumerate(self.unit.stages):
             if stage.makes == tensor:
-                self.out.say(f"{self.name}_stage{r}(at, {upto});")
+                self.made(f"stage{r}", upto)
 
 
 def _factor(text: str) -> str:

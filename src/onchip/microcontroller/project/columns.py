@@ -22,7 +22,7 @@ class Columns(Calls):
         op, last = stage.ops[j], j == len(stage.ops) - 1
         made = f"at->columns[{j}]"
         with (
-            self.out.block(f"static void {self.name}_stage{s}_map{j}(struct {self.name} *at, int32_t upto)"),
+            self.maker(f"stage{s}_map{j}"),
             self.out.block(f"while ({made} < upto)"),
         ):
             out = op.layer.output
@@ -63,7 +63,7 @@ class Columns(Calls):
                 upto = minus(self.right(stage, operand.tensor), read.first)
             else:
                 upto = minus(read.end, self.left(stage, operand.tensor))
-            self.out.say(f"{self.name}_stage{s}_map{maker}(at, {upto});")
+            self.made(f"stage{s}_map{maker}", upto)
 
     def column_from_columns(self, stage: StageUnit, op: Op, j: int, last: bool) -> None:
         """Write a column of a layer whose window reads columns in a ring."""
@@ -71,7 +71,7 @@ class Columns(Calls):
         pixel, out = op.layer.output_shape[3], op.layer.output
         axis = operand.columns
         top = times(self.tops[operand.tensor], operand.pixel)
-        base = minus(plus("arena", str(self.unit.places[operand.tensor].address)), top)
+        base = minus(self.storage.at(self.unit.places[operand.tensor].address), top)
         if axis.taps > 1:
             self.window(operand.tensor, base, axis, "x")
         else:
@@ -96,7 +96,7 @@ class Columns(Calls):
         add, _, _ = self.library.sums(stage.pool.number, stage.pool.layer)
         self.out.say(f"const int8_t *const pixel[] = {{{self.address(stage.sweeps, '0')}}};")
         self.out.say(f"MARK({stage.pool.number});")
-        sums = plus("arena", str(stage.sums))
+        sums = self.storage.at(stage.sums)
         self.out.say(add.text({"lines": "pixel", "x0": "0", "x1": "1", "sums": sums}))
 
     def tallest(self, tensor: int, pixel: int) -> int:
@@ -108,9 +108,7 @@ class Columns(Calls):
         assert tensor is not None
         made = f"at->columns[{j}]"
         with (
-            self.out.block(
-                f"static void {self.name}_stage{s}_map_input(struct {self.name} *at, int32_t upto)"
-            ),
+            self.maker(f"stage{s}_map_input"),
             self.out.block(f"while ({made} < upto)"),
         ):
             if self.unit.reverse:
@@ -119,7 +117,8 @@ class Columns(Calls):
                 x = plus(made, self.left(stage, tensor))
             self.out.say(f"const int32_t x = {x};")
             rows = f"at->bottom[{j}] - at->top[{j}]"
-            self.out.say(f"fetch(at->top[{j}], {rows}, x, 1, {self.address(tensor, 'x')});")
+            of = f"at->top[{j}], {rows}, x, 1, {self.address(tensor, 'x')}"
+            self.out.say(f"fetch({self.storage.passes(of)});")
             self.out.say(f"++{made};")
 
 

@@ -12,16 +12,17 @@ from onchip.microcontroller.kernel_language.names import c_comment
 from onchip.microcontroller.project.calls import Lines, hull, reads
 from onchip.microcontroller.project.columns import Columns
 from onchip.microcontroller.project.library import Library
-from onchip.microcontroller.project.text import Text, minus, plus
+from onchip.microcontroller.project.storage import Storage
+from onchip.microcontroller.project.text import Text, minus
 from onchip.microcontroller.project.units import StageUnit, Unit
 from onchip.microcontroller.project.windows import Operand
 
 __all__ = ["unit_source"]
 
 
-def unit_source(unit: Unit, name: str, library: Library) -> str:
-    """Return the functions that run the unit; the last of them is `void name(void)`."""
-    return _Driver(unit, name, library).source()
+def unit_source(unit: Unit, name: str, library: Library, storage: Storage) -> str:
+    """Return the functions that run the unit; the last of them has the unit's name."""
+    return _Driver(unit, name, library, storage).source()
 
 
 class _Driver(Columns):
@@ -45,7 +46,7 @@ class _Driver(Columns):
         """Write one layer, row after row."""
         (op,) = self.unit.stages[0].ops
         _, rows, columns, _ = op.layer.output_shape
-        with self.out.block(f"static void {self.name}(void)"), self.rows_of(Lines("0", str(rows))):
+        with self.storage.function(self.out, f"static void {self.name}"), self.rows_of(Lines("0", str(rows))):
             self.row(op, "y", "0", str(columns), op.pixels)
 
     def state(self) -> str:
@@ -74,16 +75,16 @@ class _Driver(Columns):
         final = self.unit.stages[-1]
         height = (final.pool or final.ops[-1]).layer.output_shape[1]
         strips = len(self.unit.origins)
-        with self.out.block(f"static void {self.name}(void)"):
+        with self.storage.function(self.out, f"static void {self.name}"):
             if strips == 1:
                 self.begun()
-                self.out.say(f"{self.name}_stage{last}(&at, {height});")
+                self.out.say(f"{self.name}_stage{last}({self.storage.passes(f'&at, {height}')});")
                 return
             with self.out.block(f"for (int32_t strip = 0; strip < {strips}; ++strip)"):
                 self.begun()
                 if self.edges:
                     self.out.say(f"at.edges = {self.name}_edges[strip];")
-                self.out.say(f"{self.name}_stage{last}(&at, {height});")
+                self.out.say(f"{self.name}_stage{last}({self.storage.passes(f'&at, {height}')});")
 
     def begun(self) -> None:
         """Write the state of a group before its first row; C and C++ agree on no shorter way."""
@@ -111,7 +112,7 @@ class _Driver(Columns):
             self.pooling_stage(s, stage)
             return
         with (
-            self.out.block(f"static void {self.name}_stage{s}(struct {self.name} *at, int32_t upto)"),
+            self.maker(f"stage{s}"),
             self.out.block(f"while (at->made[{s}] < upto)"),
         ):
             self.band(s, stage, f"at->made[{s}]")
@@ -133,7 +134,7 @@ class _Driver(Columns):
         if stage.by_columns:
             j = len(stage.ops) - 1
             count = minus(self.right(stage, stage.sweeps), self.left(stage, stage.sweeps))
-            self.out.say(f"{self.name}_stage{s}_map{j}(at, {count});")
+            self.made(f"stage{s}_map{j}", count)
         else:
             (op,) = stage.ops
             left, right = self.left(stage, stage.makes), self.right(stage, stage.makes)
@@ -151,9 +152,9 @@ class _Driver(Columns):
         assert isinstance(layer, AveragePool | MaxPool | Mean)
         _, finish, fill = self.library.sums(stage.pool.number, layer)
         channels = layer.output_shape[3]
-        sums = plus("arena", str(stage.sums))
+        sums = self.storage.at(stage.sums)
         with (
-            self.out.block(f"static void {self.name}_stage{s}(struct {self.name} *at, int32_t upto)"),
+            self.maker(f"stage{s}"),
             self.out.block(f"if (at->made[{s}] < upto)"),
         ):
             self.out.say(f"memset({sums}, {fill}, {4 * channels});")
@@ -171,9 +172,9 @@ class _Driver(Columns):
         assert isinstance(op.layer, AveragePool | MaxPool | Mean)
         add, finish, fill = self.library.sums(op.number, op.layer)
         channels = op.layer.output_shape[3]
-        sums = plus("arena", str(stage.sums))
+        sums = self.storage.at(stage.sums)
         with (
-            self.out.block(f"static void {self.name}_stage{s}(struct {self.name} *at, int32_t upto)"),
+            self.maker(f"stage{s}"),
             self.out.block(f"if (at->made[{s}] < upto)"),
         ):
             self.out.say(f"memset({sums}, {fill}, {4 * channels});")
@@ -246,10 +247,11 @@ class _Driver(Columns):
             ]
         )
         with (
-            self.out.block(f"static void {self.name}_fetch(struct {self.name} *at, int32_t upto)"),
+            self.maker("fetch"),
             self.out.block("while (at->fetched < upto)"),
         ):
             y = minus(str(operand.rows.size - 1), "at->fetched") if self.unit.reverse else "at->fetched"
             self.out.say(f"const int32_t y = {y};")
-            self.out.say(f"fetch(y, 1, {self.origin(tensor)}, {columns}, {self.address(tensor, 'y')});")
+            of = f"y, 1, {self.origin(tensor)}, {columns}, {self.address(tensor, 'y')}"
+            self.out.say(f"fetch({self.storage.passes(of)});")
             self.out.say("++at->fetched;")

@@ -35,7 +35,7 @@ class Call:
 
 @dataclass
 class Library:
-    """Collects kernels and constants under names that begin with `prefix`.
+    """Collects kernels and constants under names that begin with `prefix`, or kernels with the `project`.
 
     The kernels for all shapes make the layers named in `shared`; products have the core's `forms`.
     """
@@ -43,6 +43,7 @@ class Library:
     prefix: str
     shared: Collection[str] = ()
     forms: Forms = "packed"
+    project: str = ""
     users: dict[str, set[str]] = field(default_factory=dict)
     """The layers that each function makes, by its name in C."""
     functions: dict[str, Function] = field(default_factory=dict)
@@ -92,7 +93,7 @@ class Library:
 
     def _call(self, function: Function, words: tuple[int, ...], number: int, layer: Layer) -> Call:
         known = self.functions.setdefault(
-            function.name, replace(function, name=f"{self.prefix}_{function.name}")
+            function.name, replace(function, name=f"{self.project or self.prefix}_{function.name}")
         )
         self.users.setdefault(known.name, set()).add(layer.name)
         name = f"{self.prefix}_constants{number}"

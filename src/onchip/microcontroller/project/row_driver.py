@@ -25,6 +25,7 @@ from onchip.microcontroller.project.calls import clipped, window_start
 from onchip.microcontroller.project.library import Call, Library
 from onchip.microcontroller.project.row_addresses import Tables, c_type
 from onchip.microcontroller.project.row_units import MapUnit, RowsUnit
+from onchip.microcontroller.project.storage import Storage
 from onchip.microcontroller.project.text import Text, minus, plus, times
 from onchip.microcontroller.project.units import Op
 from onchip.microcontroller.project.windows import Operand
@@ -47,9 +48,9 @@ class RowsSource:
     lines: int
 
 
-def rows_source(unit: RowsUnit, name: str, library: Library) -> RowsSource:
+def rows_source(unit: RowsUnit, name: str, library: Library, storage: Storage) -> RowsSource:
     """Return the functions that run the network."""
-    return _Driver(unit, name, library).source()
+    return _Driver(unit, name, library, storage).source()
 
 
 @dataclass
@@ -57,6 +58,7 @@ class _Driver:
     unit: RowsUnit
     name: str
     library: Library
+    storage: Storage
     tables: Tables = field(default_factory=Tables)
     out: Text = field(default_factory=Text)
     y: str = "y"
@@ -104,11 +106,14 @@ class _Driver:
 
     def function(self, k: int, one: MapUnit) -> None:
         alone = one.steps.steps == 1 and one.plan.does != "fetch"
-        with self.out.block(f"static void {self.name}_make{k}({'void' if alone else 'int32_t y'})"):
+        with self.storage.function(
+            self.out, f"static void {self.name}_make{k}", "" if alone else "int32_t y"
+        ):
             self.y = "0" if alone else "y"
             match one.plan.does:
                 case "fetch":
-                    self.out.say(f"fetch(y, 1, 0, {one.columns}, {self.row(k, 'y')});")
+                    of = f"y, 1, 0, {one.columns}, {self.row(k, 'y')}"
+                    self.out.say(f"fetch({self.storage.passes(of)});")
                 case "gather":
                     self.gather(k, one)
                 case "sums":
@@ -277,7 +282,7 @@ class _Driver:
         self.out.say(f"static const {kind} {self.name}_steps[] = {{{steps}}};")
         made = sorted(set(self.unit.steps))
         counted = {k: n for n, k in enumerate(k for k in made if self.counts(k))}
-        with self.out.block(f"static void {self.name}(void)"):
+        with self.storage.function(self.out, f"static void {self.name}"):
             if counted:
                 most, _ = c_type(max(self.unit.maps[k].steps.steps for k in counted))
                 self.out.say(f"{most} next[{len(counted)}] = {{0}};")
@@ -288,7 +293,7 @@ class _Driver:
                 for k in made:
                     self.out.say(f"case {k}:")
                     argument = f"next[{counted[k]}]++" if k in counted else ""
-                    self.out.say(f"    {self.name}_make{k}({argument});")
+                    self.out.say(f"    {self.name}_make{k}({self.storage.passes(argument)});")
                     self.out.say("    break;")
                 self.out.say("default:")
                 self.out.say("    break;")
@@ -301,7 +306,7 @@ class _Driver:
 
 def _with_use(function: str) -> str:
     """Return a function that uses its row's number: rows of one address and one window do not."""
-    if "(int32_t y)" in function and len(re.findall(r"\by\b", function)) == 1:
+    if "int32_t y)" in function and len(re.findall(r"\by\b", function)) == 1:
         return function.replace("{\n", "{\n    (void)y;\n", 1)
     return function
 

@@ -3,40 +3,58 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from onchip.base.errors import ModelError, PlanFormatError
-from onchip.base.short_names import short_names
 from onchip.machines.cores import Forms
-from onchip.microcontroller.int8.model import Int8Model, State
-from onchip.microcontroller.kernel_language import c_prelude, c_prototype, c_source
+from onchip.microcontroller.int8.model import Int8Model
+from onchip.microcontroller.kernel_language import Function, c_prelude, c_prototype, c_source
 from onchip.microcontroller.kernel_language.names import c_comment, c_name
 from onchip.microcontroller.project.driver import unit_source
+from onchip.microcontroller.project.header import END_EXTERN_C, EXTERN_C, ends, header
 from onchip.microcontroller.project.library import Library
+from onchip.microcontroller.project.model_source import model_source
 from onchip.microcontroller.project.row_driver import rows_source
 from onchip.microcontroller.project.row_units import RowsUnit, rows_unit
-from onchip.microcontroller.project.text import Text, plus
+from onchip.microcontroller.project.storage import ALIGNMENT, Storage
 from onchip.microcontroller.project.units import Firmware, firmware_of
 from onchip.plans import Plan
 
-__all__ = ["Sources", "sources_of"]
+__all__ = ["LICENCE", "Sources", "Within", "head_of", "kernel_files", "name_of", "sources_of"]
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 MOST_NAME = 40
+RESERVED = frozenset({"kernels", "onchip_dsp", "weights"})
+"""Names that no network has: their headers are others'. A network called `model` has `model.h` itself."""
 
 TABLES = "steps and addresses of rows"
 """The constants of a plan by rows, beside those of layers."""
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """The place of a network among several in one project: its name there, and its part of their array.
+
+    `arena_at` and `state_at` are where its activations and its states begin.
+    """
+
+    project: str
+    name: str
+    arena_at: int = 0
+    state_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sources:
     """The C files of a network by name, with their names in C and their sizes.
 
-    `constant_bytes` are those of weights and factors by layer. `streamed` states that the input comes from a
-    user's reader. `inputs` and `outputs` are the ends of the functions' names that give their addresses (a
-    number where there are several), with their bytes. `users` are the layers that each kernel makes, by its
-    name in C.
+    `arena_bytes` are for activations and workspaces, and for states where they do not lie apart in
+    `state_bytes` of their own. `constant_bytes` are those of weights and factors by layer. `streamed` states
+    that the input comes from a user's reader, `reentrant` that memory belongs to instances. `inputs` and
+    `outputs` are the ends of the functions' names that give their addresses (a number where there are
+    several), with their bytes. `users` are the layers that each kernel makes, by its name in C; `kernels` are
+    the functions themselves.
     """
 
     name: str
@@ -47,7 +65,10 @@ class Sources:
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
     users: Mapping[str, frozenset[str]]
+    kernels: Mapping[str, Function]
     stateful: bool = False
+    reentrant: bool = False
+    state_bytes: int = 0
 
     @property
     def input_bytes(self) -> int:
@@ -59,6 +80,30 @@ class Sources:
         """The bytes of all outputs."""
         return sum(size for _, size in self.outputs)
 
+    # -- the C of a program that uses the network
+
+    def call(self, end: str, *arguments: str) -> str:
+        """Return a call of one of its functions, of the one instance where there are instances."""
+        given = (f"&{self.name}_one", *arguments) if self.reentrant else arguments
+        return f"{self.name}_{end}({', '.join(given)})"
+
+    def statics(self, arena: str = "") -> str:
+        """Return the variables of an instance; its activations lie in `arena`, or in an array of its own."""
+        if not self.reentrant:
+            return ""
+        big, aligned = self.name.upper(), f"__attribute__((aligned({ALIGNMENT})))"
+        lines = [] if arena else [f"static int8_t {self.name}_arena[{big}_ARENA_BYTES] {aligned};"]
+        if self.state_bytes:
+            lines.append(f"static int8_t {self.name}_state[{big}_STATE_BYTES] {aligned};")
+        return "\n".join([*lines, f"static {self.name}_context {self.name}_one;", ""])
+
+    def begins(self, arena: str = "") -> str:
+        """Return the statement that makes the instance."""
+        if not self.reentrant:
+            return ""
+        state = [f"{self.name}_state"] if self.state_bytes else []
+        return f"{self.call('init', arena or f'{self.name}_arena', *state)};"
+
 
 def sources_of(
     plan: Plan,
@@ -67,11 +112,15 @@ def sources_of(
     *,
     reader: bool = False,
     forms: Forms = "packed",
+    reentrant: bool = False,
+    within: Within | None = None,
 ) -> Sources:
     """Return the network as C: `model.c` and `model.h`, constants, kernels; `shared` as in `network_of`.
 
     The input comes from a user's `reader` where `reader` is set or the plan fetches it in pieces; in a plan
     that holds it whole, the reader first copies all of it. Kernels make products in the `forms` of the core.
+    With `reentrant` every function takes an instance, and no variable is written. `within` a project of
+    several networks files have the network's name, and kernels are left to the project.
     Raises `PlanFormatError` or `ModelError` for a
     plan or model that cannot be written.
     """
@@ -82,26 +131,32 @@ def sources_of(
     streamed = reader or any(at is None for _, at in firmware.inputs)
     if streamed and len(firmware.inputs) > 1:
         raise ModelError("has several inputs: they must be held", where=model.name)
-    name = _name(model.name)
-    library = Library(name, shared, forms)
+    name = name_of(model) if within is None else within.name
+    storage = _storage(firmware, name, reentrant, within)
+    library = Library(name, shared, forms, "" if within is None else within.project)
     units = []
     tables, lines = 0, 2
     for i, unit in enumerate(firmware.units):
-        units.append((f"step{i}", unit_source(unit, f"step{i}", library)))
+        units.append((f"step{i}", unit_source(unit, f"step{i}", library, storage)))
     if by_rows is not None:
-        source = rows_source(by_rows, "rows", library)
+        source = rows_source(by_rows, "rows", library, storage)
         tables, lines = source.table_bytes, source.lines
         units.append(("rows", source.text))
-    head = _head(model)
+    lines = _most_lines(firmware, lines)
+    main, weights = ("model", "weights") if within is None else (name, f"{name}_weights")
+    includes = [f"{main}.h", "kernels.h", "onchip_dsp.h", f"{weights}.h"]
+    if storage.kind == "shared":
+        includes[0] = f"{storage.project}.h"
+    head = head_of(model)
     files = {
-        "onchip_dsp.h": c_prelude(),
-        "kernels.h": _kernels_header(head, library),
-        "kernels.c": _kernels(head, library),
-        "weights.h": _weights_header(head, library),
-        "weights.c": _weights(head, library),
-        "model.h": _header(head, name, firmware, streamed),
-        "model.c": _model(head, name, firmware, units, streamed, lines),
+        f"{weights}.h": _weights_header(head, library),
+        f"{weights}.c": _weights(head, library, f"{weights}.h"),
+        f"{main}.h": head + header(firmware, storage, streamed=streamed, lines=lines),
+        f"{main}.c": head
+        + model_source(firmware, units, storage, streamed=streamed, lines=lines, includes=includes),
     }
+    if within is None:
+        files = {**kernel_files(head, name, library.functions), **files}
     constants: dict[str, int] = {}
     for words, layer in library.constants.values():
         constants[layer] = constants.get(layer, 0) + 4 * len(words)
@@ -112,222 +167,59 @@ def sources_of(
     return Sources(
         name,
         files,
-        firmware.arena_bytes,
+        storage.arena_bytes,
         constants,
         streamed,
-        _ends(model, "input", firmware.inputs),
-        _ends(model, "output", firmware.outputs),
+        ends(model, "input", firmware.inputs),
+        ends(model, "output", firmware.outputs),
         {function: frozenset(layers) for function, layers in library.users.items()},
+        library.functions,
         bool(model.states),
+        reentrant,
+        storage.apart,
     )
 
 
-def _ends(
-    model: Int8Model, what: str, tensors: Sequence[tuple[int, int | None]]
-) -> tuple[tuple[str, int], ...]:
-    """Return the name of each input (or output), numbered where there are several, with its bytes."""
-    return tuple(
-        (what if len(tensors) == 1 else f"{what}_{i}", model.tensors[t].bytes)
-        for i, (t, _) in enumerate(tensors)
+def _storage(firmware: Firmware, name: str, reentrant: bool, within: Within | None) -> Storage:
+    """Return where the network's memory is."""
+    states = zip(firmware.model.states, firmware.states, strict=True)
+    state_bytes = max((at + len(state.initial) for state, at in states), default=0)
+    storage = Storage("instance" if reentrant else "own", name, firmware.arena_bytes, state_bytes)
+    if within is None or reentrant:
+        return storage
+    return replace(
+        storage,
+        kind="shared",
+        project=within.project,
+        arena_at=within.arena_at,
+        state_at=within.state_at,
     )
 
 
-def _name(name: str) -> str:
+def _most_lines(firmware: Firmware, least: int) -> int:
+    """Return the most lines that a kernel reads."""
+    ops = [op for u in firmware.units for s in u.stages for op in s.ops]
+    taps = [max(o.rows.taps, o.columns.taps) for op in ops for o in op.operands]
+    return max([least, *taps, *(len(op.operands) for op in ops)])
+
+
+def name_of(model: Int8Model) -> str:
     """Return the model's name as an identifier of C, shortened to be readable."""
+    name = model.name
     found = c_name(name).lower().strip("_") or "model"
     if len(found) > MOST_NAME:
         found = f"{found[: MOST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    if found in RESERVED:
+        return f"{found}_network"
     return found if found[0].isalpha() else f"model_{found}"
 
 
-def _head(model: Int8Model) -> str:
+def head_of(model: Int8Model) -> str:
     """Return the comment at the head of every file."""
     return (
         f"/* {LICENCE}\n"
         f" * Written by onchip from {c_comment(model.name)} (SHA-256 {model.sha256[:16]}...). */\n"
     )
-
-
-def _header(head: str, name: str, firmware: Firmware, streamed: bool) -> str:
-    model, big = firmware.model, name.upper()
-    inputs, outputs = _ends(model, "input", firmware.inputs), _ends(model, "output", firmware.outputs)
-    named = [*zip(inputs, firmware.inputs, strict=True), *zip(outputs, firmware.outputs, strict=True)]
-    short = short_names(t.name for t in model.tensors)
-    rows = [f"#ifndef {big}_H", f"#define {big}_H", "", "#include <stdint.h>", "", *_EXTERN_C, ""]
-    for (end, _), (t, _) in named:
-        what, tensor = end.upper(), model.tensors[t]
-        _, height, width, channels = tensor.shape
-        rows += [
-            f"/* {c_comment(short[tensor.name])}: rows, columns, channels; real = scale * "
-            f"({_NUMBER[tensor.width]} - zero point).{_WIDE[tensor.width]}{_was(model, t)} */",
-            f"#define {big}_{what}_BYTES {tensor.bytes}",
-            f"#define {big}_{what}_ROWS {height}",
-            f"#define {big}_{what}_COLUMNS {width}",
-            f"#define {big}_{what}_CHANNELS {channels // tensor.width}",
-            f"#define {big}_{what}_SCALE {tensor.scale!r}f",
-            f"#define {big}_{what}_ZERO_POINT {_in_brackets(tensor.zero_point)}",
-            "",
-        ]
-    rows += [
-        "/* RAM for all activations and workspaces. */",
-        f"#define {big}_ARENA_BYTES {firmware.arena_bytes}",
-        "",
-    ]
-    if streamed:
-        rows += [
-            "/* Puts the input's pixels [row, row + rows) x [column, column + columns) at `bytes`, one row",
-            " * behind the other; 0, or what invoke is to return. */",
-            f"typedef int (*{name}_reader)(void *context, int32_t row, int32_t rows, int32_t column,",
-            "        int32_t columns, int8_t *bytes);",
-            "",
-            "/* Runs the network; 0, or what the reader returned: then there is no output. */",
-            f"int {name}_invoke({name}_reader read, void *context);",
-        ]
-    else:
-        rows += [f"/* Where an input's bytes go before each {name}_invoke, which writes over them. */"]
-        rows += [f"int8_t *{name}_{end}(void);" for end, _ in inputs]
-        rows += ["", "/* Runs the network. */", f"void {name}_invoke(void);"]
-    rows += ["", f"/* Where an output's bytes lie after {name}_invoke. */"]
-    rows += [f"const int8_t *{name}_{end}(void);" for end, _ in outputs]
-    if model.states:
-        rows += [
-            "",
-            f"/* What {name}_invoke keeps from one call to the next begins anew, as before the first. */",
-            f"void {name}_reset(void);",
-        ]
-    rows += [
-        "",
-        f"#ifdef {big}_ARENA_GIVEN",
-        f"/* Says where {big}_ARENA_BYTES bytes are, aligned to 4: before any other call. */",
-        f"void {name}_use(void *memory);",
-        "#endif",
-        "",
-    ]
-    for i, ((end, _), (t, _)) in enumerate(named):
-        what, text, count = ("quantised", _QUANTISED, len(inputs))
-        if i >= len(inputs):
-            what, text, count = ("real", _REAL, len(outputs))
-        function = f"{name}_{what}" if count == 1 else f"{name}_{end}_{what}"
-        width = model.tensors[t].width
-        high = (1 << (8 * width - 1)) - 1
-        ends = {"low": -high - 1, "high": high, "type": f"int{8 * width}_t", "number": _NUMBER[width]}
-        rows += [text.format(function=function, end=end, big=big, what=end.upper(), **ends)]
-    rows += [*_END_EXTERN_C, "", "#endif"]
-    return head + "\n".join(rows) + "\n"
-
-
-def _was(model: Int8Model, tensor: int) -> str:
-    """Return a sentence on the type that the file gives an input or output, if it is another."""
-    original = model.originals.get(tensor)
-    if original is None:
-        return ""
-    if original.through:
-        through = c_comment(", ".join(original.through))
-        return f" In the file {original.element}, by {through}, left to the caller."
-    flip = ", the same byte with its highest bit turned over" if original.element == "UINT8" else ""
-    first = ", channels first" if original.channels_first else ""
-    return f" In the file {original.element}{flip}{first}."
-
-
-def _in_brackets(number: int) -> str:
-    return f"({number})" if number < 0 else str(number)
-
-
-_HELPERS = """\
-/* What comes next is counted for a layer, in a build that counts. */
-#ifdef ONCHIP_MARKS
-{marks}
-#define MARK(number) onchip_mark_##number()
-#else
-#define MARK(number) (void)0
-#endif
-
-#ifdef {big}_ARENA_GIVEN
-static int8_t *arena;
-#else
-#ifndef {big}_ARENA_ATTRIBUTE
-#define {big}_ARENA_ATTRIBUTE
-#endif
-static int8_t arena[{bytes}] __attribute__((aligned(4))) {big}_ARENA_ATTRIBUTE;
-#endif
-
-/* The lines of a map that the kernel under way reads. */
-static const int8_t *lines[{lines}];
-
-"""
-
-_NUMBER = {1: "byte", 2: "number"}
-_WIDE = {1: "", 2: " A number is two bytes, the lower first, at any address."}
-
-_EXTERN_C = ("#ifdef __cplusplus", 'extern "C" {', "#endif")
-_END_EXTERN_C = ("#ifdef __cplusplus", "}", "#endif")
-
-_QUANTISED = """\
-/* A real number as a {number} of the {end}, to the nearest. */
-static inline {type} {function}(float real)
-{{
-    const float at = real / {big}_{what}_SCALE + (float){big}_{what}_ZERO_POINT;
-    if (!(at > {low}.0f))
-        return {low};
-    return at >= {high}.0f ? {high} : ({type})(at + (at < 0.0f ? -0.5f : 0.5f));
-}}
-"""
-
-_REAL = """\
-/* The real number of a {number} of the {end}. */
-static inline float {function}({type} {number})
-{{
-    return {big}_{what}_SCALE * (float)({number} - {big}_{what}_ZERO_POINT);
-}}
-"""
-
-_WINDOW = """\
-/* Points `lines` to those that a window reads: `taps`, each `apart` from the one before, the first `top`. The
- * map has `size` lines, of which `slots` are there at a time. A line that does not exist is never read. */
-static inline void window(const int8_t *map, int32_t top, int32_t apart, int32_t taps, int32_t size,
-        int32_t slots, int32_t pitch)
-{
-    for (int32_t i = 0; i < taps; ++i)
-        lines[i] = map + clipped(top + i * apart, size) % slots * pitch;
-}
-
-"""
-
-_CLIPPED = """\
-static inline int32_t clipped(int32_t line, int32_t size)
-{
-    return larger(0, smaller(line, size - 1));
-}
-
-"""
-
-_INSIDE = """\
-/* Of a window's lines, the first that exists, and the one behind the last. */
-static inline int32_t first_inside(int32_t top, int32_t apart)
-{
-    return top < 0 ? (apart - 1 - top) / apart : 0;
-}
-
-static inline int32_t last_inside(int32_t top, int32_t apart, int32_t taps, int32_t size)
-{
-    return smaller(taps, (size - top + apart - 1) / apart);
-}
-
-"""
-
-_FETCH = """\
-static {name}_reader reader;
-static void *reader_context;
-static int failed;
-
-/* Pixels of the input, from the user. */
-static void fetch(int32_t row, int32_t rows, int32_t column, int32_t columns, int8_t *bytes)
-{{
-    if (!failed)
-        failed = reader(reader_context, row, rows, column, columns, bytes);
-}}
-
-"""
 
 
 def _by_rows(plan: Plan, model: Int8Model, unit: RowsUnit) -> Firmware:
@@ -337,99 +229,17 @@ def _by_rows(plan: Plan, model: Int8Model, unit: RowsUnit) -> Firmware:
     return Firmware(model, (), plan.result.extent_bytes, inputs, outputs)
 
 
-def _model(
-    head: str,
-    name: str,
-    firmware: Firmware,
-    units: Iterable[tuple[str, str]],
-    streamed: bool,
-    lines: int,
-) -> str:
-    model = firmware.model
-    body = "\n".join(source for _, source in units)
-    most = max(
-        [lines, *(o.rows.taps for u in firmware.units for s in u.stages for op in s.ops for o in op.operands)]
-        + [o.columns.taps for u in firmware.units for s in u.stages for op in s.ops for o in op.operands]
-        + [len(op.operands) for u in firmware.units for s in u.stages for op in s.ops]
-    )
-    marks = "\n".join(f"void onchip_mark_{i}(void);" for i in range(len(model.layers)))
-    parts = [
-        head,
-        '#include "model.h"\n\n#include <string.h>\n\n#include "kernels.h"\n#include "onchip_dsp.h"\n',
-    ]
-    parts.append('#include "weights.h"\n\n')
-    parts.append(_HELPERS.format(marks=marks, big=name.upper(), bytes=firmware.arena_bytes, lines=most))
-    if "window(" in body or "clipped(" in body:
-        parts.append(_CLIPPED)
-    if "window(" in body:
-        parts.append(_WINDOW)
-    if "_inside(" in body:
-        parts.append(_INSIDE)
-    if streamed:
-        parts.append(_FETCH.format(name=name))
-    parts.append(body)
-    text = Text()
-    text.say(f"#ifdef {name.upper()}_ARENA_GIVEN")
-    with text.block(f"void {name}_use(void *memory)"):
-        text.say("arena = (int8_t *)memory;")
-    text.say("#endif")
-    text.say("")
-    if streamed:
-        with text.block(f"int {name}_invoke({name}_reader read, void *context)"):
-            text.say("reader = read;")
-            text.say("reader_context = context;")
-            text.say("failed = 0;")
-            [(tensor, at)] = firmware.inputs
-            if at is not None:
-                _, rows, columns, _ = model.tensors[tensor].shape
-                text.say(f"fetch(0, {rows}, 0, {columns}, {plus('arena', str(at))});")
-            for function, _ in units:
-                text.say(f"{function}();")
-            text.say("return failed;")
-    else:
-        for (end, _), (_, at) in zip(_ends(model, "input", firmware.inputs), firmware.inputs, strict=True):
-            with text.block(f"int8_t *{name}_{end}(void)"):
-                text.say(f"return {plus('arena', str(at))};")
-        with text.block(f"void {name}_invoke(void)"):
-            if model.states:
-                with text.block("if (!begun)"):
-                    text.say(f"{name}_reset();")
-            for function, _ in units:
-                text.say(f"{function}();")
-    for (end, _), (_, place) in zip(_ends(model, "output", firmware.outputs), firmware.outputs, strict=True):
-        with text.block(f"const int8_t *{name}_{end}(void)"):
-            text.say(f"return {plus('arena', str(place))};")
-    if model.states:
-        parts.append("static int begun; /* whether what is kept between calls has its first bytes */\n\n")
-        with text.block(f"void {name}_reset(void)"):
-            for i, (state, place) in enumerate(zip(model.states, firmware.states, strict=True)):
-                constant, put = _first(state, i, plus("arena", str(place)))
-                parts.append(constant)
-                text.say(put)
-            text.say("begun = 1;")
-    return "".join(parts) + f"\n{text}"
-
-
-def _first(state: State, number: int, where: str) -> tuple[str, str]:
-    """Return the constant of a state's first bytes, if it needs one, and what puts them there."""
-    first, size = state.initial[0], len(state.initial)
-    if state.initial == bytes([first]) * size:
-        return "", f"memset({where}, {first}, {size});"
-    values = ", ".join(str(byte - 256 if byte & 0x80 else byte) for byte in state.initial)
-    constant = f"static const int8_t first{number}[{size}] = {{{values}}};\n\n"
-    return constant, f"memcpy({where}, first{number}, {size});"
-
-
-def _kernels_header(head: str, library: Library) -> str:
-    prototypes = "\n\n".join(f"{c_prototype(f)};" for f in library.functions.values())
-    guard = f"{library.prefix.upper()}_KERNELS_H"
-    inside = "\n".join([*_EXTERN_C, "", prototypes, "", *_END_EXTERN_C])
-    return f"{head}#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{inside}\n\n#endif\n"
-
-
-def _kernels(head: str, library: Library) -> str:
-    bodies = "\n".join(c_source(f) for f in library.functions.values())
-    return f'{head}#include "kernels.h"\n\n#include "onchip_dsp.h"\n\n{bodies}'
+def kernel_files(head: str, prefix: str, functions: Mapping[str, Function]) -> dict[str, str]:
+    """Return the files of the kernels, and of the core's instructions that they use."""
+    prototypes = "\n\n".join(f"{c_prototype(f)};" for f in functions.values())
+    guard = f"{prefix.upper()}_KERNELS_H"
+    inside = "\n".join([*EXTERN_C, "", prototypes, "", *END_EXTERN_C])
+    bodies = "\n".join(c_source(f) for f in functions.values())
+    return {
+        "onchip_dsp.h": c_prelude(),
+        "kernels.h": f"{head}#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n{inside}\n\n#endif\n",
+        "kernels.c": f'{head}#include "kernels.h"\n\n#include "onchip_dsp.h"\n\n{bodies}',
+    }
 
 
 def _weights_header(head: str, library: Library) -> str:
@@ -439,14 +249,14 @@ def _weights_header(head: str, library: Library) -> str:
     return "\n".join(
         [
             *(f"{head}#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>", ""),
-            *(*_EXTERN_C, "", *rows, "", *_END_EXTERN_C, "", "#endif", ""),
+            *(*EXTERN_C, "", *rows, "", *END_EXTERN_C, "", "#endif", ""),
         ]
     )
 
 
-def _weights(head: str, library: Library) -> str:
+def _weights(head: str, library: Library, header: str) -> str:
     attribute = f"{library.prefix.upper()}_WEIGHTS_ATTRIBUTE"
-    parts = [f'{head}#include "weights.h"\n\n#ifndef {attribute}\n#define {attribute}\n#endif\n']
+    parts = [f'{head}#include "{header}"\n\n#ifndef {attribute}\n#define {attribute}\n#endif\n']
     for name, (words, layer) in library.constants.items():
         parts.append(
             f"\n/* {c_comment(layer)} */\n"

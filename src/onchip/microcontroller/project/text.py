@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +13,7 @@ WIDTH = 100
 
 _ATOM = re.compile(r"[A-Za-z0-9_]+(->[A-Za-z0-9_]+|\[[A-Za-z0-9_]+\]|\([^()]*\))*")
 _NUMBER = re.compile(r"-?\d+")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def plus(a: str, b: str) -> str:
@@ -82,9 +84,14 @@ class Text:
             text = "    " * (self._depth + 2) + text[at + 1 :]
         self._lines.append(text)
 
-    def block(self, head: str, end: str = "}", *, before: str = "") -> Text.Block:
-        """Return a block of lines in braces behind `head`; without a head, without braces."""
-        return Text.Block(self, head, end, before)
+    def block(
+        self, head: str, end: str = "}", *, before: str = "", locals: Mapping[str, str] | None = None
+    ) -> Text.Block:
+        """Return a block of lines in braces behind `head`; without a head, without braces.
+
+        Of the `locals`, declarations by name, the block begins with those whose names its lines use.
+        """
+        return Text.Block(self, head, end, before, locals or {})
 
     def __str__(self) -> str:
         return "".join(line + "\n" for line in self._lines)
@@ -92,8 +99,10 @@ class Text:
     class Block:
         """Braces around the lines that are added while it is open."""
 
-        def __init__(self, text: Text, head: str, end: str, before: str) -> None:
+        def __init__(self, text: Text, head: str, end: str, before: str, locals: Mapping[str, str]) -> None:
             self._text, self._head, self._end, self._before = text, head, end, before
+            self._locals = locals
+            self._first = 0
 
         def __enter__(self) -> Self:
             if self._head and self._text._depth == 0 and self._text._lines:
@@ -106,11 +115,17 @@ class Text:
                 if function:
                     self._text.say("{")
                 self._text._depth += 1
+                self._first = len(self._text._lines)
             return self
 
         def __exit__(
             self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
         ) -> None:
             if self._head:
+                used = set(_WORD.findall("\n".join(self._text._lines[self._first :])))
+                indent = "    " * self._text._depth
+                for name, declaration in self._locals.items():
+                    if name in used:
+                        self._text._lines.insert(self._first, indent + declaration)
                 self._text._depth -= 1
                 self._text.say(self._end)

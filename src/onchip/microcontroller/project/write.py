@@ -14,12 +14,13 @@ from onchip.machines.board import Board
 from onchip.microcontroller.int8.model import Int8Model
 from onchip.microcontroller.kernel_language.names import c_comment
 from onchip.microcontroller.project.build_files import build_files
+from onchip.microcontroller.project.examples import example_c, host_main
 from onchip.microcontroller.project.sources import LICENCE, Sources
 
 __all__ = ["project_files", "replaceable", "write_project"]
 
-MARKER = "model.h"
-"""The file that marks a folder as a replaceable project."""
+MARKERS = ("model.h", "Makefile")
+"""Files that mark a folder as a replaceable project."""
 
 _OURS = frozenset(
     {
@@ -35,7 +36,6 @@ _SAYS = "Written by onchip"
 
 def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str, str]:
     """Return all files of the project by path: sources, examples, builds, a licence and a page on its use."""
-    main = _STREAMED if sources.streamed else _HELD
     words = {
         "name": sources.name,
         "big": sources.name.upper(),
@@ -44,30 +44,16 @@ def project_files(sources: Sources, model: Int8Model, board: Board) -> dict[str,
         "board": c_comment(board.name),
         "model": c_comment(model.name),
         "sha256": model.sha256,
-        "arena": f"{sources.arena_bytes:,}",
+        "arena": f"{sources.arena_bytes + sources.state_bytes:,}",
         "constants": f"{sum(sources.constant_bytes.values()):,}",
-        "input": sources.input_bytes,
-        "output": sources.output_bytes,
-        "read": " && ".join(
-            f"fread({sources.name}_{end}(), 1, {size}, stdin) == {size}" for end, size in sources.inputs
-        ),
-        "wrote": " || ".join(
-            f"fwrite({sources.name}_{end}(), 1, {size}, stdout) != {size}" for end, size in sources.outputs
-        ),
-        "inputs": "\n".join(
-            f"int8_t *{end} = {sources.name}_{end}();   /* {size} bytes; put them there */"
-            for end, size in sources.inputs
-        ),
-        "outputs": "\n".join(
-            f"const int8_t *{end} = {sources.name}_{end}();   /* {size} bytes */"
-            for end, size in sources.outputs
-        ),
+        "unless": ", unless one keeps bytes between inferences, as this one does" if sources.stateful else "",
     }
     return {
         **sources.files,
-        **build_files(words, board, streamed=sources.streamed),
-        "examples/host/main.c": (_MAIN_HEAD + main).format(**words),
-        "README.md": (_README + (_README_STREAMED if sources.streamed else _README_HELD)).format(**words),
+        **build_files(words, board, [sources]),
+        "examples/host/main.c": host_main([sources], "model.h"),
+        "README.md": (_README + (_INSTANCES if sources.reentrant else _OWN)).format(**words)
+        + example_c([sources]),
     }
 
 
@@ -80,11 +66,7 @@ def replaceable(folder: Path) -> None:
     if not os.access(folder.parent, os.W_OK):
         raise UsageError("its folder cannot be written", where=str(folder))
     if folder.is_dir() and any(folder.iterdir()):
-        try:
-            ours = _SAYS in (folder / MARKER).read_text(errors="replace")[:500]
-        except OSError:
-            ours = False
-        if not ours:
+        if not any(_made_by_us(folder / name, name) for name in MARKERS):
             raise UsageError("is a folder with files that onchip has not written", where=str(folder))
         others = sorted(path.relative_to(folder).as_posix() for path in _foreign(folder, folder))
         if others:
@@ -105,7 +87,9 @@ def _made_by_us(path: Path, name: str) -> bool:
     if not path.is_file() or path.is_symlink():
         return False
     library = name.startswith("lib") and name.endswith(".a") and "/" not in name
-    if name in _OURS or library:
+    if (name in _OURS and name not in MARKERS) or library:
+        return True
+    if path.suffix == ".o" and _made_by_us(path.with_suffix(".c"), name):
         return True
     with path.open("rb") as file:
         return _SAYS.encode() in file.read(500)
@@ -141,61 +125,14 @@ def write_project(files: Mapping[str, str], folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-_MAIN_HEAD = """\
-/* {licence}
- * Written by onchip. An example: reads inputs of {input} bytes from the standard input, runs the network on
- * each, and writes its {output} bytes to the standard output. */
-#include <stdio.h>
-
-#include "model.h"
-
-"""
-
-_HELD = """\
-int main(void)
-{{
-    while ({read}) {{
-        {name}_invoke();
-        if ({wrote})
-            return 1;
-    }}
-    return 0;
-}}
-"""
-
-_STREAMED = """\
-static int8_t image[{big}_INPUT_BYTES]; /* instead of a camera */
-
-static int from_image(void *context, int32_t row, int32_t rows, int32_t column, int32_t columns,
-        int8_t *bytes)
-{{
-    (void)context;
-    for (int32_t y = row; y < row + rows; ++y)
-        for (int32_t i = 0; i < columns * {big}_INPUT_CHANNELS; ++i)
-            *bytes++ = image[(y * {big}_INPUT_COLUMNS + column) * {big}_INPUT_CHANNELS + i];
-    return 0;
-}}
-
-int main(void)
-{{
-    while (fread(image, 1, {big}_INPUT_BYTES, stdin) == {big}_INPUT_BYTES) {{
-        if ({name}_invoke(from_image, 0))
-            return 1;
-        if ({wrote})
-            return 1;
-    }}
-    return 0;
-}}
-"""
-
 _README = """\
 # {name}
 
 C for `{model}` (SHA-256 {sha256}), written by onchip for {board} ({core}).
 
-- `model.h`: the three functions, and shapes, scales and zero points of input and output.
-- `model.c`: when which layer makes which row, and where every byte lies: one array of {arena} bytes for all
-  activations and workspaces. No dynamic memory; one call at a time.
+- `model.h`: the functions, and shapes, scales and zero points of input and output.
+- `model.c`: when which layer makes which row, and where every byte lies: {arena} bytes for all
+  activations and workspaces. No dynamic memory.
 - `kernels.c`, `onchip_dsp.h`: the layers' kernels, with the instructions of the core where the compiler has
   them, in plain C on anything else.
 - `weights.c`: {constants} bytes of constants for the flash.
@@ -217,29 +154,21 @@ Definitions for the compiler, none of which is needed:
 
 | definition | for |
 |---|---|
-| `{big}_ARENA_ATTRIBUTE` | the array of activations, e.g. `__attribute__((section(".dtcm")))` |
 | `{big}_WEIGHTS_ATTRIBUTE` | the constants, e.g. a section of external flash |
+"""
+
+_OWN = """\
+| `{big}_ARENA_ATTRIBUTE` | the array of activations, e.g. `__attribute__((section(".dtcm")))` |
 | `{big}_ARENA_GIVEN` | no array: `{name}_use(memory)` takes yours, of {big}_ARENA_BYTES bytes, aligned to 4 |
 
-Networks that run one behind the other may be given the same memory: as much as the largest needs.
+One call at a time. Networks that run one behind the other may be given the same memory, as much as the
+largest needs{unless}.
 
 """
 
-_README_HELD = """\
-```c
-{inputs}
-{name}_invoke();   /* writes over its inputs */
-{outputs}
-```
-"""
+_INSTANCES = """\
 
-_README_STREAMED = """\
-The input is never in RAM as a whole: `{name}_invoke` asks a function of yours for the pixels it needs next.
+Memory belongs to instances, and no variable is written: instances with arrays of their own may run at the
+same time, in threads or in an interrupt. Those that run one behind the other may have one array.
 
-```c
-int read_rows(void *context, int32_t row, int32_t rows, int32_t column, int32_t columns, int8_t *bytes);
-if ({name}_invoke(read_rows, 0) == 0) {{
-    {outputs}
-}}
-```
 """

@@ -28,21 +28,28 @@ def fits_table(name: str, rows: Sequence[BoardFit]) -> RenderableType:
         ("instructions", True),
         ("time", True),
         ("", False),
+        whole_names=True,
     )
     for row in rows:
         about = "" if row.counted else "~"
         table.add_row(
             Text(visible(row.board.name), style="bold" if row.fits else ""),
-            row.board.core,
+            row.board.core.removeprefix("cortex-"),
             f"{row.ram_bytes:,}",
-            f"{row.board.ram_bytes:,}",
+            _size(row.board.ram_bytes),
             f"{row.flash_bytes:,}" if row.flash_bytes else "-",
-            f"{row.board.flash_bytes:,}",
-            "-" if row.instructions is None else f"{about}{row.instructions:,}",
+            _size(row.board.flash_bytes),
+            "-" if row.instructions is None else f"{about}{row.instructions / 1e6:,.2f} M",
             f"{about}{time_of(row.seconds)}" if row.seconds is not None else "-",
             verdict(row),
         )
     return Group(head, Text(), table, Text(), *(Text(line) for line in fits_sentence(rows)))
+
+
+def _size(memory: int) -> str:
+    """Return a memory's bytes in the largest unit that divides them, as data sheets do."""
+    units = ((1 << 20, " MiB"), (1 << 10, " KiB"), (1, " B"))
+    return next(f"{memory // unit:,}{name}" for unit, name in units if memory % unit == 0)
 
 
 def verdict(row: BoardFit) -> str:

@@ -83,8 +83,8 @@ class Microcontroller:
 
     @property
     def arena_bytes(self) -> int:
-        """RAM for activations and workspaces: the plan's extent."""
-        return self.sources.arena_bytes
+        """RAM for activations, workspaces and states: the plan's extent."""
+        return self.sources.arena_bytes + self.sources.state_bytes
 
     @property
     def constant_bytes(self) -> int:

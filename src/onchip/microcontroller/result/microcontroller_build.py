@@ -42,7 +42,8 @@ class Maker:
 
     Inputs are random, of `seed`, unless they are `given`; a run takes `seconds` at most (None: an estimate
     from the network). The kernels for all shapes make the layers that are `shared`. A `builder` replaces
-    `built`, and fewer bytes than the `known` error needs are refused with it. Raises `Infeasible`,
+    `built`, and fewer bytes than the `known` error needs are refused with it. The C has instances where it is
+    to be `reentrant`. Raises `Infeasible`,
     `NeedsTraffic`, `ModelError`, and with `runs` `MissingTool` or `EmulationFailed`.
     """
 
@@ -56,6 +57,7 @@ class Maker:
     given: Sequence[Int8] | None = None
     builder: Callable[..., Microcontroller] | None = None
     known: Infeasible | NeedsTraffic | None = None
+    reentrant: bool = False
     rows: RowPlans = field(default_factory=RowPlans, compare=False, repr=False)
 
     def make(self, kernels: Kernels) -> Microcontroller:
@@ -129,7 +131,8 @@ class Maker:
 
     def _written(self, plan: Plan | PlanProgram, shared: Collection[str]) -> Sources:
         reader = self.options.input != "held"
-        return sources_of(plan, self.model, shared, reader=reader, forms=self.board.core_type.forms)
+        forms = self.board.core_type.forms
+        return sources_of(plan, self.model, shared, reader=reader, forms=forms, reentrant=self.reentrant)
 
 
 def can_build(board: Board) -> bool:
@@ -184,5 +187,8 @@ def built(
 def constants_beyond(board: Board, sources: Sources) -> tuple[tuple[str, int, int], ...]:
     """Return the memories that are certain to be too small before anything is compiled."""
     constants = sum(sources.constant_bytes.values())
-    needs = (("RAM", sources.arena_bytes, board.ram_bytes), ("flash", constants, board.flash_bytes))
+    needs = (
+        ("RAM", sources.arena_bytes + sources.state_bytes, board.ram_bytes),
+        ("flash", constants, board.flash_bytes),
+    )
     return tuple(row for row in needs if row[1] > row[2])

@@ -78,7 +78,22 @@ def _steps(made: Microcontroller) -> Grid:
 
 def _unfolded(name: str) -> str:
     """Return the name of one layer so short that no terminal folds it: its number stays with it."""
-    return name if " " in name else shorten(name, NAME_WIDTH)
+    if " " in name or len(name) <= NAME_WIDTH:
+        return name
+    kind, _, number = name.rpartition(".")
+    return shorten(f"{_SHORTER.get(kind, kind)}.{number}", NAME_WIDTH)
+
+
+_SHORTER = {
+    "DEPTHWISE_CONV_2D": "DEPTHWISE",
+    "FULLY_CONNECTED": "FULLY_CONN",
+    "AVERAGE_POOL_2D": "AVERAGE_POOL",
+    "RESIZE_NEAREST_NEIGHBOR": "RESIZE",
+    "RESIZE_BILINEAR": "RESIZE",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "LSTM",
+    "CONCATENATION": "CONCAT",
+}
+"""Kinds of layers with long names, for a column of `NAME_WIDTH` characters."""
 
 
 def _beside(made: Microcontroller) -> Grid:

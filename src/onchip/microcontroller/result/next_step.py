@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from onchip.microcontroller.result.board_fits import BoardFit
 from onchip.microcontroller.result.microcontroller import Microcontroller
+from onchip.microcontroller.result.microcontroller_several import SeveralNetworks
 
-__all__ = ["after_fit", "after_plan"]
+__all__ = ["after_fit", "after_plan", "after_several"]
 
 
 def after_fit(model: str, rows: Sequence[BoardFit]) -> str:
@@ -32,6 +33,23 @@ def after_plan(model: str, board: str, made: Microcontroller, project: str | Non
         return f"Next: {run} builds it, runs it on the emulated core and compares every byte."
     if project is None:
         return f"Next: {_command(model, '--board', board, '-o', 'project')} writes its C."
+    return _library(project)
+
+
+def after_several(models: Sequence[str], board: str, made: SeveralNetworks, project: str | None) -> str:
+    """Return the command after the figures of several networks."""
+    model, *others = models
+    if made.short:
+        return f"Next: {_command(model, '--fit')} shows which boards have more room, for each network alone."
+    if made.run is None:
+        run = _command(model, *others, "--board", board, "--run", "-o", "project")
+        return f"Next: {run} builds them, runs them in turns on the emulated core and compares every byte."
+    if project is None:
+        return f"Next: {_command(model, *others, '--board', board, '-o', 'project')} writes their C."
+    return _library(project)
+
+
+def _library(project: str) -> str:
     make = f"make -C {shlex.quote(project)}"
     return f"Next: {make} builds the library for your firmware; {project}/README.md says how to call it."
 

@@ -15,6 +15,7 @@ from onchip.microcontroller.result.lowering import Lever, levers, peak_sentences
 from onchip.microcontroller.result.microcontroller import Microcontroller
 from onchip.microcontroller.result.microcontroller_table import lacks, remarks
 from onchip.microcontroller.result.ram_steps import RamStep, ram_steps
+from onchip.microcontroller.result.reckoned import reckoned_instructions
 from onchip.microcontroller.result.report import pictures
 from onchip.microcontroller.result.report.layers import layer_words
 from onchip.report.shell import asset, hash_of, template, version
@@ -121,9 +122,14 @@ def _figures(made: Microcontroller) -> list[tuple[str, str, str]]:
     if image is not None:
         rows.append(("Stack", short_size(image.stack_bytes), f"{image.stack_bytes:,} B, measured"))
     rows.append(("Weights and factors", short_size(made.constant_bytes), f"{made.constant_bytes:,} B"))
-    if made.run is not None:
-        instructions = made.run.total.instructions
-        rows.append(("Instructions", f"{instructions / 1e6:,.2f} M", f"{instructions:,} an inference"))
+    run, about = made.run, ""
+    instructions = None if run is None else run.total.instructions
+    said = "an inference, counted"
+    if run is None:
+        instructions, about = reckoned_instructions(made.model, board.core), "~"
+        said = "an inference, reckoned; --run counts"
+    if instructions is not None:
+        rows.append(("Instructions", f"{about}{instructions / 1e6:,.2f} M", f"{instructions:,} {said}"))
         if board.clock_hz is not None:
             seconds = instructions / board.clock_hz
             rows.append(("Time", f"~{time_of(seconds)}", f"one a cycle at {board.clock_hz / 1e6:,g} MHz"))
@@ -198,7 +204,7 @@ def _levers(made: Microcontroller, others: Sequence[Lever]) -> list[dict[str, An
             "says": "this plan",
             "bytes": f"{made.arena_bytes:,}",
             "work": f"{work:.3f}",
-            "options": "",
+            "options": [],
             "own": True,
         }
     ]
@@ -207,7 +213,7 @@ def _levers(made: Microcontroller, others: Sequence[Lever]) -> list[dict[str, An
             "says": lever.says,
             "bytes": f"{lever.arena_bytes:,}",
             "work": f"{lever.work:.3f}",
-            "options": lever.options,
+            "options": [f"--{option}" for option in lever.options.removeprefix("--").split(" --")],
             "own": False,
         }
         for lever in others
