@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import (
     Add,
     Extremum,
@@ -26,6 +27,13 @@ from onchip.microcontroller.int8.model import (
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernels.elements_vector import (
+    VECTOR_FORMS,
+    By,
+    Operands,
+    VectorElements,
+    by_of,
+)
 
 __all__ = ["ElementShape", "Operand", "element_shape", "element_words", "elements"]
 
@@ -47,6 +55,9 @@ class ElementShape:
     second: Operand = "none"
     exact: bool = False
     """True if some factor is above one, or some value too large for the short form of scaling."""
+    by: tuple[By, ...] = ()
+    """With vectors, how factors scale."""
+    vector: bool = False
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
@@ -60,7 +71,12 @@ def packed(values: Int8) -> list[int]:
 
 
 def element_shape(
-    layer: Elementwise, *, reverse: bool = False, in_step: int = 0, out_step: int = 0
+    layer: Elementwise,
+    *,
+    reverse: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    forms: Forms = "packed",
 ) -> ElementShape:
     """Return the shape of the kernel that a layer needs."""
     channels = layer.output_shape[3]
@@ -82,11 +98,14 @@ def element_shape(
     elif isinstance(layer, PReLU):
         second = "constant one" if layer.alpha.size == 1 else "constant pixel"
         exact = max(layer.shift, layer.shift_below) > 0
+    vector = forms == "vector" and does in VECTOR_FORMS
     return ElementShape(
         does=does,
         channels=channels,
         second=second,
         exact=exact,
+        by=by_of(layer) if vector and isinstance(layer, Pairwise) else (),
+        vector=vector,
         reverse=reverse,
         in_step=in_step,
         out_step=out_step,
@@ -141,6 +160,9 @@ def elements(name: str, shape: ElementShape) -> Function:
     )
     lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
     weights = k.flash("weights")
+    if shape.vector:
+        _vector_lines(k, shape, (lines, out, x0, x1, weights))
+        return k.finish()
     compute = _COMPUTE[shape.does](k, shape, weights)
     step = shape.in_step or shape.channels
     for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
@@ -161,6 +183,34 @@ def elements(name: str, shape: ElementShape) -> Function:
                 b = a
             k.RAMStore(o, c, compute(a, b))
     return k.finish()
+
+
+def _vector_lines(k: Kernel, shape: ElementShape, given: tuple[Var, Var, Var, Var, Var]) -> None:
+    """Emit the line in runs: one where nothing lies between its pixels, else one a pixel."""
+    lines, out, x0, x1, weights = given
+    channels, head = shape.channels, _HEAD.get(shape.does, 0)
+    made = VectorElements(k, weights, shape.does, shape.second, shape.by, shape.exact, head)
+    step, out_step = shape.in_step or channels, shape.out_step or channels
+    if step == out_step == channels and not shape.second.endswith("pixel"):
+        begin = k.let("begin", x0 * channels)
+        second = k.line(lines, 1) if shape.second in ("map", "one") else None
+        second = second + begin if second is not None and shape.second == "map" else second
+        at = Operands(
+            k.let("first_map", k.line(lines, 0) + begin),
+            second if second is None else k.let("second_map", second),
+            k.let("o", out + begin),
+        )
+        made.run(at, (x1 - x0) * channels, reverse=shape.reverse)
+        return
+    for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
+        second = k.line(lines, 1) if shape.second in ("map", "pixel", "one") else None
+        second = second + x * step if second is not None and shape.second == "map" else second
+        at = Operands(
+            k.let("first_map", k.line(lines, 0) + x * step),
+            second if second is None else k.let("second_map", second),
+            k.let("o", out + x * out_step),
+        )
+        made.run(at, channels, reverse=shape.reverse)
 
 
 _Compute = Callable[[Expr, Expr], Expr]

@@ -7,14 +7,26 @@ workspace and then copied: the output may overlap everything that no later pixel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import AveragePool, MaxPool, Mean
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernels.elements_vector import By, by_shift
 from onchip.microcontroller.kernels.moves import copied
+from onchip.microcontroller.kernels.pools_vector import (
+    LEAST_CHANNELS,
+    MOST_PLACES,
+    Finish,
+    averaging,
+    copied_by_vectors,
+    gathered_line,
+    pixel,
+)
 
 __all__ = ["PoolShape", "add_line", "finish_sums", "pool", "pool_shape", "pool_words"]
 
@@ -34,13 +46,22 @@ class PoolShape:
     before: int = 0
     exact: bool = False
     """For a scaled mean: true if its factor is above one, or its sums reach 2**30."""
+    by: By | None = None
+    """With vectors, how a scaled mean's factor scales."""
+    vector: bool = False
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
 
 
 def pool_shape(
-    layer: Pooling, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
+    layer: Pooling,
+    *,
+    reverse: bool = False,
+    columns: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    forms: Forms = "packed",
 ) -> PoolShape:
     """Return the shape of the kernel that a layer needs."""
     along = 0 if columns else 1
@@ -49,6 +70,7 @@ def pool_shape(
         kernel, stride, before = (sizes[0], sizes[1]), (sizes[0], sizes[1])[along], 0
     else:
         kernel, stride, before = layer.kernel, layer.stride[along], layer.padding[along]
+    vector = forms == "vector" and layer.output_shape[3] >= LEAST_CHANNELS
     return PoolShape(
         does="average"
         if isinstance(layer, AveragePool)
@@ -60,6 +82,8 @@ def pool_shape(
         stride=stride,
         before=before,
         exact=isinstance(layer, Mean) and (layer.shift > 0 or layer.count * 256 >= 1 << 30),
+        by=by_shift(layer.shift) if vector and isinstance(layer, Mean) else None,
+        vector=vector,
         reverse=reverse,
         in_step=in_step,
         out_step=out_step,
@@ -106,6 +130,27 @@ class _Finish:
             k.set(y, scaled + value["output_offset"])
         return k.least(k.most(y, value["low"]), value["high"])
 
+    def vectors(self, count: Expr) -> Finish | None:
+        """Return what makes bytes of vectors of sums; None where the greatest needs nothing."""
+        k, value = self.k, self.value
+        low, high = value["low"], value["high"]
+        if self.shape.does == "greatest":
+            return None
+        if self.shape.does == "average":
+            return averaging(k, low, high, count)
+        # Words hold a shift to the right, except where the factor is above one or the sums are large.
+        shift = value["shift"] if self.shape.exact else k.let("shift_left", 0 - value["shift"])
+        return Finish(
+            k,
+            low,
+            high,
+            by=self.shape.by,
+            moved=value["moved"],
+            multiplier=value["multiplier"],
+            shift=shift,
+            offset=value["output_offset"],
+        )
+
     def more(self, total: Var, byte: Expr) -> None:
         """Add one byte of the window."""
         k = self.k
@@ -131,6 +176,18 @@ def pool(name: str, shape: PoolShape) -> Function:
         end = k.let("end", k.least(left + taps, width))
         count = k.let("places", (last - first) * (end - begin))
         o = k.let("o", out + x * (shape.out_step or shape.channels))
+        if shape.vector and (shape.does == "greatest" or lines_of * taps <= MOST_PLACES):
+
+            def places(add: Callable[[Expr], None], begin: Expr = begin, end: Expr = end) -> None:
+                for line in k.loop(first, last, name="line"):
+                    row = k.let("row", k.line(lines, line))
+                    for column in k.loop(begin, end, name="column"):
+                        add(row + column * step)
+
+            low, high = finish.value["low"], finish.value["high"]
+            pixel(k, shape.channels, patch, places, finish.vectors(count), low, high)
+            copied_by_vectors(k, patch, o, shape.channels)
+            continue
         for c in k.span(0, shape.channels, reverse=shape.reverse, name="c"):
             total = k.RegAlloc("total", LEAST if shape.does == "greatest" else 0)
             for line in k.loop(first, last, name="line"):
@@ -148,7 +205,10 @@ def add_line(name: str, shape: PoolShape) -> Function:
     lines, x0, x1, sums = k.lines("lines"), k.number("x0"), k.number("x1"), k.output("sums")
     greatest = shape.does == "greatest"
     step = shape.in_step or shape.channels
-    for c in k.loop(0, shape.channels, name="c"):
+    done = 0
+    if shape.vector:
+        done = gathered_line(k, shape.channels, sums, k.let("line", k.line(lines, 0)), x0, x1, step, greatest)
+    for c in k.loop(done, shape.channels, name="c"):
         total = k.RegAlloc("total", k.RAMLoad(sums, c * 4, Kind.INT, name="before"))
         row = k.let("row", k.line(lines, 0) + c)
         for x in k.loop(x0, x1, name="x"):

@@ -121,9 +121,10 @@ def kernel_for(
             words = depthwise_words(layer, deep, columns=columns)
             return _use("depthwise", depthwise, deep, words, 0, 1, DEPTHWISE_CHUNK)
         case AveragePool() | MaxPool() | Mean():
-            return _use("pool", pool, pool_shape(layer, **turned), pool_words(layer), workspace_bytes(layer))
+            pooled = pool_shape(layer, forms=forms, **turned)
+            return _use("pool", pool, pooled, pool_words(layer), workspace_bytes(layer))
         case Pairwise() | Table() | PReLU():
-            element = element_shape(layer, **straight)
+            element = element_shape(layer, forms=forms, **straight)
             operand = layer.constant if isinstance(layer, Pairwise) and element.second == "map" else None
             return _use("elements", elements, element, element_words(layer), operand=operand)
         case Softmax():
@@ -153,9 +154,11 @@ def kernel_for(
     raise ModelError(f"no kernel makes {type(layer).__name__}", item=layer.name)
 
 
-def pool_sums_for(layer: AveragePool | MaxPool | Mean, *, in_step: int = 0) -> PoolSums:
+def pool_sums_for(
+    layer: AveragePool | MaxPool | Mean, *, in_step: int = 0, forms: Forms = "packed"
+) -> PoolSums:
     """Return the two kernels of a pool over a whole map that takes each line as it is made."""
-    shape = pool_shape(layer, in_step=in_step)
+    shape = pool_shape(layer, in_step=in_step, forms=forms)
     fill = 0x80 if shape.does == "greatest" else 0
     name = _name("pool", shape)
     return PoolSums(
