@@ -167,7 +167,7 @@ class Peer:
 
     def called(self, objects: list[Path]) -> list[Path]:
         """The objects of CMSIS-NN that others call, and that those call in turn."""
-        places = _defined(self.cmsis)
+        places = defined_in(self.cmsis)
         found: list[Path] = []
         looked = list(objects)
         while looked:
@@ -196,7 +196,7 @@ class Peer:
 
 
 @cache
-def _defined(cmsis: Path) -> dict[str, Path]:
+def defined_in(cmsis: Path) -> dict[str, Path]:
     """The source of CMSIS-NN that defines each function."""
     found = {}
     for source in sorted((cmsis / "Source").rglob("*.c")):
