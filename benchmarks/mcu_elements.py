@@ -65,7 +65,13 @@ class Case:
 
 def _head(says: str, shapes: Sequence[Map], made: Map) -> dict[str, Any]:
     inputs = tuple(range(len(shapes)))
-    return dict(name=says, inputs=inputs, output=len(shapes), input_shapes=tuple(shapes), output_shape=made)
+    return {
+        "name": says,
+        "inputs": inputs,
+        "output": len(shapes),
+        "input_shapes": tuple(shapes),
+        "output_shape": made,
+    }
 
 
 def _size(shape: Map) -> str:
@@ -92,8 +98,8 @@ def added(shape: Map, reals: tuple[float, float]) -> Case:
         high=127,
     )
     call = (
-        f"arm_elementwise_add_s8(a, b, 3, {layer.multipliers[0]}, {layer.shifts[0]}, -7, {layer.multipliers[1]},"
-        f" {layer.shifts[1]}, 20, out, 5, {layer.multiplier}, {layer.shift}, -128, 127, {np.prod(shape)});"
+        f"arm_elementwise_add_s8(a, b, 3, {layer.multipliers[0]}, {layer.shifts[0]}, -7,"
+        f" {layer.multipliers[1]}, {layer.shifts[1]}, 20, out, 5, {layer.multiplier}, {layer.shift}, -128, 127, {np.prod(shape)});"
     )
     return Case(layer.name, layer, call)
 
@@ -161,7 +167,10 @@ def softmax(rows: int, channels: int) -> Case:
     shape = (1, 1, rows, channels)
     least = -int(31 * (1 << 26) / (0.06 * (1 << 26)))
     layer = Softmax(
-        **_head(f"softmax, {rows}x{channels}", [shape], shape), multiplier=m, shift=s, diff_min=max(-255, least)
+        **_head(f"softmax, {rows}x{channels}", [shape], shape),
+        multiplier=m,
+        shift=s,
+        diff_min=max(-255, least),
     )
     return Case(layer.name, layer, f"arm_softmax_s8(a, {rows}, {channels}, {m}, {s}, {layer.diff_min}, out);")
 
@@ -189,7 +198,8 @@ def connected(inputs: int, outputs: int) -> Case:
     call = (
         f"const cmsis_nn_fc_params p = {{9, 0, -4, {{-128, 127}}}};"
         f" const cmsis_nn_per_tensor_quant_params q = {{{m}, {s}}};"
-        f" {_dims('x', (1, 1, 1, inputs))} {_dims('k', (inputs, 1, 1, outputs))} {_dims('y', (1, 1, 1, outputs))}"
+        f" {_dims('x', (1, 1, 1, inputs))} {_dims('k', (inputs, 1, 1, outputs))}"
+        f" {_dims('y', (1, 1, 1, outputs))}"
         " arm_fully_connected_s8(&context, &p, &q, &x, a, &k, w, &y, bias, &y, out);"
     )
     return Case(layer.name, layer, call, before)
@@ -273,7 +283,12 @@ def ours(case: Case, number: int, forms: Forms) -> tuple[str, str]:
     arguments = ", ".join(given[p.name] for p in use.function.parameters)
     lines = [f"for (int32_t y = 0; y < {made}; ++y) {{", f"    const int8_t *lines[{kernel + 1}];"]
     lines += [f"    const int32_t at = y * {stride} - {top};", f"    int32_t first = 0, last = {kernel};"]
-    lines += ["    while (at + first < 0)", "        ++first;", f"    while (at + last > {rows})", "        --last;"]
+    lines += [
+        "    while (at + first < 0)",
+        "        ++first;",
+        f"    while (at + last > {rows})",
+        "        --last;",
+    ]
     lines += [f"    for (int32_t i = 0; i < {kernel}; ++i)", f"        lines[i] = a + (at + i) * {row};"]
     if len(layer.input_shapes) > 1:
         lines += [f"    lines[1] = b + y * {row};"]
@@ -290,7 +305,12 @@ def measured(core: Core, chosen: list[Case], cmsis: Path) -> dict[str, tuple[int
         kernels.append(text)
         size = int(np.prod(case.layer.output_shape))
         marks = [f"onchip_mark_{2 * i + j}();" for j in (1, 2)]
-        body += ["    {", f"        {case.before}", "        memset(out, 0x55, sizeof out);", f"        {marks[0]}"]
+        body += [
+            "    {",
+            f"        {case.before}",
+            "        memset(out, 0x55, sizeof out);",
+            f"        {marks[0]}",
+        ]
         body += [f"        {rows}", "        onchip_mark_0();", f"        host_write(to, out, {size});"]
         body += ["        memset(out, 0x55, sizeof out);", f"        {marks[1]}", f"        {case.calls}"]
         body += ["        onchip_mark_0();", f"        host_write(to, out, {size});", "    }"]
@@ -306,7 +326,8 @@ def measured(core: Core, chosen: list[Case], cmsis: Path) -> dict[str, tuple[int
         *(text.replace("void kernel", "static __attribute__((noinline)) void kernel", 1) for text in kernels),
         "int main(void)\n{\n    const cmsis_nn_context context = {scratch, sizeof scratch};",
         '    const int from = host_open_to_read("in.bin"), to = host_open_to_write("out.bin");',
-        "    if (host_read(from, a, 0, sizeof a) || host_read(from, b, sizeof a, sizeof b))\n        host_exit(3);",
+        "    if (host_read(from, a, 0, sizeof a) || host_read(from, b, sizeof a, sizeof b))",
+        "        host_exit(3);",
         *body,
         "    return 0;\n}\n",
     ]
@@ -358,13 +379,15 @@ class Counts:
         self.cores = [core for core in core_names() if core in self.counts]
 
     def table(self) -> Iterator[str]:
-        yield f"| layer | {' | '.join(CORES[c].title for c in self.cores)} | instructions on the last | CMSIS-NN |"
+        titles = " | ".join(CORES[core].title for core in self.cores)
+        yield f"| layer | {titles} | instructions on M55 | CMSIS-NN |"
         yield f"|---|{'--:|' * (len(self.cores) + 2)}"
         for case in cases():
             pairs = [self.counts[core].get(case.says) for core in self.cores]
             cells = [f"{pair[0] / pair[1]:.2f}" if pair else "" for pair in pairs]
-            last = [f"{n:,}" for n in pairs[-1]] if pairs[-1] else ["", ""]
-            yield f"| {case.says} | {' | '.join([*cells, *last])} |"
+            vectors = self.counts.get("cortex-m55", {}).get(case.says)
+            counted = [f"{n:,}" for n in vectors] if vectors else ["", ""]
+            yield f"| {case.says} | {' | '.join([*cells, *counted])} |"
 
 
 def main() -> int:

@@ -133,7 +133,7 @@ def check(
     assert np.array_equal(got, layer_output(layer, inputs))
 
 
-FORMS: st.SearchStrategy[Forms] = st.sampled_from(["packed", "vector", "vector"])
+FORMS: st.SearchStrategy[Forms] = st.sampled_from(["packed", "vector", "plain"])
 WIDER = st.tuples(
     st.just(1), st.integers(1, 2), st.integers(1, 4), st.sampled_from([1, 3, 4, 7, 8, 9, 16, 21, 33])
 )
@@ -173,8 +173,9 @@ def test_sums_and_products(
     low, high = sorted(int(v) for v in rng.integers(-128, 128, 2))
     common = head("l", [shape, other] if constant is None else [shape], shape) | {"constant": constant}
     if kind is Extremum:
-        layer: Pairwise = Extremum(greatest=bool(seed & 1), **common)
-        return check(layer, reverse=reverse, apart=seed % 20, seed=seed, forms=forms)
+        extreme = Extremum(greatest=bool(seed & 1), **common)
+        check(extreme, reverse=reverse, apart=seed % 20, seed=seed, forms=forms)
+        return
     common |= {
         "input_offsets": tuple(int(v) for v in rng.integers(-127, 129, 2)),
         "multiplier": m,
@@ -328,28 +329,31 @@ def test_softmax_of_equal_values_of_any_number_of_channels(channels: int) -> Non
 
 
 @given(
-    shape=SHAPES,
+    shape=SHAPES | WIDER,
     pads=st.tuples(*[st.integers(0, 2)] * 4),
-    channels=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    channels=st.just((0, 0)) | st.tuples(st.integers(0, 2), st.integers(0, 2)),
     reverse=st.booleans(),
+    forms=FORMS,
 )
 @settings(max_examples=30)
 def test_padding(
-    shape: Map, pads: tuple[int, int, int, int], channels: tuple[int, int], reverse: bool
+    shape: Map, pads: tuple[int, int, int, int], channels: tuple[int, int], reverse: bool, forms: Forms
 ) -> None:
     made = (1, shape[1] + pads[0] + pads[2], shape[2] + pads[1] + pads[3], shape[3] + sum(channels))
-    check(Pad(**head("l", [shape], made), padding=pads, channels=channels, value=-7), reverse=reverse)
+    layer = Pad(**head("l", [shape], made), padding=pads, channels=channels, value=-7)
+    check(layer, reverse=reverse, forms=forms)
 
 
 @pytest.mark.thorough
 @given(
-    shape=SHAPES,
+    shape=SHAPES | WIDER,
     others=st.lists(st.integers(1, 4), min_size=1, max_size=2),
     axis=st.integers(1, 3),
     reverse=st.booleans(),
+    forms=FORMS,
 )
 @settings(max_examples=30)
-def test_concatenation(shape: Map, others: list[int], axis: int, reverse: bool) -> None:
+def test_concatenation(shape: Map, others: list[int], axis: int, reverse: bool, forms: Forms) -> None:
     shapes = [shape]
     for size in others:
         part = list(shape)
@@ -357,7 +361,8 @@ def test_concatenation(shape: Map, others: list[int], axis: int, reverse: bool) 
         shapes.append(tuple(part))  # type: ignore[arg-type]
     made = list(shape)
     made[axis] = sum(part[axis] for part in shapes)
-    check(Concat(**head("l", shapes, tuple(made)), axis=axis), reverse=reverse)  # type: ignore[arg-type]
+    layer = Concat(**head("l", shapes, tuple(made)), axis=axis)  # type: ignore[arg-type]
+    check(layer, reverse=reverse, forms=forms)
 
 
 @given(

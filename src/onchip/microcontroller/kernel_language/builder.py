@@ -35,6 +35,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Load,
     Lookup,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -153,6 +154,10 @@ class Kernel:
         """Store `value` as one byte or as more at pointer + offset bytes; of a vector the first `count`."""
         some = None if count is None else as_expr(count)
         self._say(Store(kind, pointer, as_expr(offset), as_expr(value), some))
+
+    def move(self, target: Expr, source: Expr, count: Value) -> None:
+        """Copy bytes of RAM; the places may overlap."""
+        self._say(Move(target, source, as_expr(count)))
 
     def RAMFree(self, pointer: Expr, count: Value) -> None:
         """Free bytes that are never read again: they may be overwritten from now on."""

@@ -29,6 +29,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Load,
     Lookup,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -119,6 +120,8 @@ def _statement(statement: Statement) -> list[str]:
         case Store(kind, pointer, offset, value):
             size = 2 if kind is Kind.HALF else 4
             return [f"store{size}({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
+        case Move(target, source, count):
+            return [f"move_bytes({_expr(target)}, {_expr(source)}, {_expr(count)});"]
         case Free(pointer, count):
             return [f"/* RAMFree: {_expr(count)} bytes at {_expr(pointer)} */"]
         case Loop(counter, start, stop, step, body, unroll):

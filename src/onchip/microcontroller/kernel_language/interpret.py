@@ -32,6 +32,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Load,
     Lookup,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -170,6 +171,9 @@ def _statement(statement: Statement, ram: Ram) -> _Code:
                     ram.store(at, plus + i, word >> (apart * i))
 
             return store
+        case Move(target, source, moved):
+            goes, comes, by_bytes = _expr(target, ram), _expr(source, ram), _expr(moved, ram)
+            return lambda frame: ram.put(goes(frame), ram.get(comes(frame), by_bytes(frame)))
         case Free(pointer_, freed):
             where, many = _expr(pointer_, ram), _expr(freed, ram)
             return lambda frame: ram.free(where(frame), many(frame))

@@ -97,6 +97,11 @@ def _halves(clamp: Callable[[int], int], even: int, odd: int, plus: int) -> int:
     return sum((v & 0xFFFF) << (16 * c) for c, v in enumerate(each))
 
 
+def _word_of(compute: Callable[[int, int], int], a: int, b: int) -> int:
+    """Return the word of what is computed of each of four bytes."""
+    return signed(sum((compute(_byte(a, i), _byte(b, i)) & 0xFF) << (8 * i) for i in range(4)))
+
+
 def _averaged(x: int, half: int, factor: int) -> int:
     y = ((abs(x) + half) * factor) >> 30
     return -y if x < 0 else y
@@ -154,6 +159,17 @@ INTRINSICS: dict[str, Intrinsic] = {
         _I,
         lambda a, b, s: signed(_half(a, True) * _half(b, True) + s),
         "the product of the upper halves, and a sum (SMLATT)",
+    ),
+    "low_half": Intrinsic((_P,), _I, lambda p: _half(p, False), "the lower half (SXTH)"),
+    "high_half": Intrinsic((_P,), _I, lambda p: _half(p, True), "the upper half (ASR)"),
+    "most_bytes": Intrinsic(
+        (_W, _W), _W, lambda a, b: _word_of(max, a, b), "the greater of each of four bytes (SSUB8, SEL)"
+    ),
+    "least_bytes": Intrinsic(
+        (_W, _W), _W, lambda a, b: _word_of(min, a, b), "the lesser of each of four bytes (SSUB8, SEL)"
+    ),
+    "four_bytes": Intrinsic(
+        (_I,), _W, lambda v: signed((v & 0xFF) * 0x01010101), "the lowest byte in all four (MUL)"
     ),
     "byte0": Intrinsic((_W,), _I, lambda w: _byte(w, 0), "byte 0 (SXTB)"),
     "byte1": Intrinsic((_W,), _I, lambda w: _byte(w, 1), "byte 1"),

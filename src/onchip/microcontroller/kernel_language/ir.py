@@ -31,6 +31,7 @@ __all__ = [
     "Load",
     "Lookup",
     "Loop",
+    "Move",
     "Statement",
     "Store",
     "Taps",
@@ -330,6 +331,15 @@ class Taps:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """Bytes of RAM take those of others; all are read before the first is written."""
+
+    target: Expr
+    source: Expr
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Free:
     """Bytes of RAM that are never read again; it emits no code, but the interpreter enforces it."""
 
@@ -361,7 +371,9 @@ class Comment:
     text: str
 
 
-Statement: TypeAlias = Declare | Assign | FlashLoad | Store | DotRun | Taps | Free | Loop | If | Comment
+Statement: TypeAlias = (
+    Declare | Assign | FlashLoad | Store | DotRun | Taps | Move | Free | Loop | If | Comment
+)
 
 
 @dataclass(frozen=True, slots=True)

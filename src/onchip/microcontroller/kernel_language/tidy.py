@@ -15,6 +15,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Function,
     If,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -66,6 +67,9 @@ def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]
                     _use(source, live)
             case Store(_, pointer_, offset, value, count):
                 for expr in (pointer_, offset, value, *((count,) if count is not None else ())):
+                    _use(expr, live)
+            case Move(target, source_, moved):
+                for expr in (target, source_, moved):
                     _use(expr, live)
             case Free(pointer_, freed):
                 _use(pointer_, live)

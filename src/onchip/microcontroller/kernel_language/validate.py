@@ -26,6 +26,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Load,
     Lookup,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -114,6 +115,10 @@ class _Validator:
                 self.pointers("taps", sources, w)
                 if plus is not None:
                     self.takes("what taps add", plus, Type.INT)
+            case Move(target, source, count):
+                self.takes("a move", target, Type.OUTPUT)
+                self.takes("a move's source", source, *_RAM)
+                self.takes("a move's count", count, Type.INT)
             case Free(pointer, count):
                 self.takes("RAMFree", pointer, *_RAM)
                 self.takes("RAMFree's count", count, Type.INT)

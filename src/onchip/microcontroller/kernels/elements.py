@@ -41,7 +41,7 @@ Operand = Literal["none", "map", "pixel", "one", "constant pixel", "constant one
 """The second operand: another map, one pixel or one byte for all, in RAM or among the constants."""
 Elementwise = Pairwise | Table | PReLU
 Does = Literal["add", "sub", "sub_turned", "square", "mul", "least", "most", "table", "prelu"]
-DOWN = 1 << 30
+FOUR = 4
 ADD_WORDS, MUL_WORDS, PRELU_WORDS = 13, 8, 7
 """Words in front of the bytes of a constant operand."""
 
@@ -58,6 +58,8 @@ class ElementShape:
     by: tuple[By, ...] = ()
     """With vectors, how factors scale."""
     vector: bool = False
+    fours: Literal["", "packed", "plain"] = ""
+    """For the extremes of two maps without gaps: four bytes at a time, as a word or byte by byte."""
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
@@ -99,6 +101,7 @@ def element_shape(
         second = "constant one" if layer.alpha.size == 1 else "constant pixel"
         exact = max(layer.shift, layer.shift_below) > 0
     vector = forms == "vector" and does in VECTOR_FORMS
+    close = {in_step, out_step} <= {0, channels} and second == "map" and isinstance(layer, Extremum)
     return ElementShape(
         does=does,
         channels=channels,
@@ -106,6 +109,7 @@ def element_shape(
         exact=exact,
         by=by_of(layer) if vector and isinstance(layer, Pairwise) else (),
         vector=vector,
+        fours=forms if close and (forms == "packed" or forms == "plain") else "",
         reverse=reverse,
         in_step=in_step,
         out_step=out_step,
@@ -163,6 +167,9 @@ def elements(name: str, shape: ElementShape) -> Function:
     if shape.vector:
         _vector_lines(k, shape, (lines, out, x0, x1, weights))
         return k.finish()
+    if shape.fours:
+        _extreme_lines(k, shape, (lines, out, x0, x1))
+        return k.finish()
     compute = _COMPUTE[shape.does](k, shape, weights)
     step = shape.in_step or shape.channels
     for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
@@ -183,6 +190,42 @@ def elements(name: str, shape: ElementShape) -> Function:
                 b = a
             k.RAMStore(o, c, compute(a, b))
     return k.finish()
+
+
+def _extreme_lines(k: Kernel, shape: ElementShape, given: tuple[Var, Var, Var, Var]) -> None:
+    """Emit the line as one run; four bytes are read before the first of them is written."""
+    lines, out, x0, x1 = given
+    begin = k.let("begin", x0 * shape.channels)
+    count = k.let("count", (x1 - x0) * shape.channels)
+    first, second = (k.let(f"map{i}", k.line(lines, i) + begin) for i in (0, 1))
+    o, whole = k.let("o", out + begin), k.let("whole", count & -FOUR)
+    compute = _extremum(k, shape, lines)
+
+    def byte(c: Expr) -> Expr:
+        a, b = (k.RAMLoad(m, c, Kind.BYTE, name="byte") for m in (first, second))
+        return k.let("made", compute(a, b))
+
+    def four(c: Expr) -> None:
+        if shape.fours == "packed":
+            a, b = (k.RAMLoad(m, c, name="word") for m in (first, second))
+            k.RAMStore(o, c, call(f"{shape.does}_bytes", a, b), Kind.WORD)
+            return
+        made = [byte(c + i) for i in range(FOUR)]
+        for i, value in enumerate(made):
+            k.RAMStore(o, c + i, value)
+
+    def rest() -> None:
+        for c in k.span(whole, count, reverse=shape.reverse, name="c"):
+            k.RAMStore(o, c, byte(c))
+
+    if shape.reverse:
+        rest()
+        for c in k.loop(whole - FOUR, -1, -FOUR, name="c"):
+            four(c)
+        return
+    for c in k.loop(0, whole, FOUR, name="c"):
+        four(c)
+    rest()
 
 
 def _vector_lines(k: Kernel, shape: ElementShape, given: tuple[Var, Var, Var, Var, Var]) -> None:

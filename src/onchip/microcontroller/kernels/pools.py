@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 from onchip.machines.cores import Forms
@@ -17,13 +18,12 @@ from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
 from onchip.microcontroller.kernels.elements_vector import By, by_shift
-from onchip.microcontroller.kernels.moves import copied
+from onchip.microcontroller.kernels.moves import copied, copied_by_vectors
 from onchip.microcontroller.kernels.pools_vector import (
     LEAST_CHANNELS,
     MOST_PLACES,
     Finish,
     averaging,
-    copied_by_vectors,
     gathered_line,
     pixel,
 )
@@ -31,7 +31,7 @@ from onchip.microcontroller.kernels.pools_vector import (
 __all__ = ["PoolShape", "add_line", "finish_sums", "pool", "pool_shape", "pool_words"]
 
 Pooling = AveragePool | MaxPool | Mean
-LEAST = -(1 << 31)
+LEAST, FOUR = -(1 << 31), 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,14 @@ class PoolShape:
     """For a scaled mean: true if its factor is above one, or its sums reach 2**30."""
     by: By | None = None
     """With vectors, how a scaled mean's factor scales."""
-    vector: bool = False
+    forms: Forms = "packed"
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
+
+    @property
+    def vectors(self) -> bool:
+        return self.forms == "vector" and self.channels >= LEAST_CHANNELS
 
 
 def pool_shape(
@@ -83,7 +87,7 @@ def pool_shape(
         before=before,
         exact=isinstance(layer, Mean) and (layer.shift > 0 or layer.count * 256 >= 1 << 30),
         by=by_shift(layer.shift) if vector and isinstance(layer, Mean) else None,
-        vector=vector,
+        forms=forms,
         reverse=reverse,
         in_step=in_step,
         out_step=out_step,
@@ -176,19 +180,24 @@ def pool(name: str, shape: PoolShape) -> Function:
         end = k.let("end", k.least(left + taps, width))
         count = k.let("places", (last - first) * (end - begin))
         o = k.let("o", out + x * (shape.out_step or shape.channels))
-        if shape.vector and (shape.does == "greatest" or lines_of * taps <= MOST_PLACES):
 
-            def places(add: Callable[[Expr], None], begin: Expr = begin, end: Expr = end) -> None:
-                for line in k.loop(first, last, name="line"):
-                    row = k.let("row", k.line(lines, line))
-                    for column in k.loop(begin, end, name="column"):
-                        add(row + column * step)
+        def places(add: Callable[[Expr], None], begin: Expr = begin, end: Expr = end) -> None:
+            for line in k.loop(first, last, name="line"):
+                row = k.let("row", k.line(lines, line))
+                for column in k.loop(begin, end, name="column"):
+                    add(row + column * step)
 
+        if shape.vectors and (shape.does == "greatest" or lines_of * taps <= MOST_PLACES):
             low, high = finish.value["low"], finish.value["high"]
             pixel(k, shape.channels, patch, places, finish.vectors(count), low, high)
             copied_by_vectors(k, patch, o, shape.channels)
             continue
-        for c in k.span(0, shape.channels, reverse=shape.reverse, name="c"):
+        fours = 0
+        if shape.forms in ("packed", "plain"):
+            fours = shape.channels // FOUR * FOUR
+            for c in k.loop(0, fours, FOUR, name="c") if fours else ():
+                _four_channels(k, shape, finish, patch, places, c, count)
+        for c in k.span(fours, shape.channels, reverse=shape.reverse, name="c"):
             total = k.RegAlloc("total", LEAST if shape.does == "greatest" else 0)
             for line in k.loop(first, last, name="line"):
                 row = k.let("row", k.line(lines, line) + c)
@@ -199,6 +208,48 @@ def pool(name: str, shape: PoolShape) -> Function:
     return k.finish()
 
 
+def _four_channels(
+    k: Kernel,
+    shape: PoolShape,
+    finish: _Finish,
+    patch: Expr,
+    places: Callable[[Callable[[Expr], None]], None],
+    c: Expr,
+    count: Expr,
+) -> None:
+    """Emit four channels of a pixel: from words, if they hold what is gathered, or each in a register."""
+    packed = shape.forms == "packed"
+    low, high = finish.value["low"], finish.value["high"]
+    if packed and shape.does == "greatest":
+        most = k.RegAlloc("most", call("four_bytes", -128))
+        places(lambda at: k.set(most, call("most_bytes", most, k.RAMLoad(at, c, name="word"))))
+        held = call("most_bytes", most, call("four_bytes", low))
+        k.RAMStore(patch, c, call("least_bytes", held, call("four_bytes", high)), Kind.WORD)
+        return
+    if packed and prod(shape.kernel) <= MOST_PLACES:
+        pairs = [k.RegAlloc(name, call("broadcast", 0)) for name in ("even", "odd")]
+
+        def add_pairs(at: Expr) -> None:
+            word = k.RAMLoad(at, c, name="word")
+            for pair, widened in zip(pairs, ("widen_even_plus", "widen_odd_plus"), strict=True):
+                k.set(pair, call(widened, pair, word))
+
+        places(add_pairs)
+        totals = [k.let("total", call(f"{half}_half", pair)) for half in ("low", "high") for pair in pairs]
+    else:
+        first = LEAST if shape.does == "greatest" else 0
+        registers = [k.RegAlloc(f"total{i}", first) for i in range(FOUR)]
+
+        def add_bytes(at: Expr) -> None:
+            for i, total in enumerate(registers):
+                finish.more(total, k.RAMLoad(at, c + i, Kind.BYTE, name="byte"))
+
+        places(add_bytes)
+        totals = registers
+    for i, total in enumerate(totals):
+        k.RAMStore(patch, c + i, finish.byte(total, count))
+
+
 def add_line(name: str, shape: PoolShape) -> Function:
     """Return the kernel that gathers pixels [x0, x1) of a line into one integer a channel."""
     k = Kernel(name, f"Gathers pixels [x0, x1) of a line of {shape.channels} channels: {shape.does}.")
@@ -206,7 +257,7 @@ def add_line(name: str, shape: PoolShape) -> Function:
     greatest = shape.does == "greatest"
     step = shape.in_step or shape.channels
     done = 0
-    if shape.vector:
+    if shape.vectors:
         done = gathered_line(k, shape.channels, sums, k.let("line", k.line(lines, 0)), x0, x1, step, greatest)
     for c in k.loop(done, shape.channels, name="c"):
         total = k.RegAlloc("total", k.RAMLoad(sums, c * 4, Kind.INT, name="before"))

@@ -9,20 +9,20 @@ The last channels are made with those before them again, where there are enough:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from onchip.microcontroller.kernel_language import Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
-from onchip.microcontroller.kernel_language.ir import Expr, Var, as_expr
+from onchip.microcontroller.kernel_language.ir import Expr, Var
 from onchip.microcontroller.kernels.elements_vector import By
+from onchip.microcontroller.kernels.moves import chunks
 
 __all__ = [
     "LEAST_CHANNELS",
     "MOST_PLACES",
     "Finish",
     "averaging",
-    "copied_by_vectors",
     "gathered_line",
     "pixel",
 ]
@@ -56,9 +56,12 @@ class Finish:
     def lanes(self, total: Expr) -> Expr:
         """Return four sums divided or scaled."""
         if self.by is None:
-            assert self.half is not None and self.factor is not None
+            assert self.half is not None
+            assert self.factor is not None
             return call("averaged4", total, self.half, self.factor)
-        assert self.moved is not None and self.multiplier is not None and self.shift is not None
+        assert self.moved is not None
+        assert self.multiplier is not None
+        assert self.shift is not None
         moved = self.k.let("moved_sum", call("plus4", total, self.moved))
         if self.by is By.FLAT:
             return call("scaled_flat4", moved, self.multiplier)
@@ -84,7 +87,7 @@ def pixel(
     """Emit the channels of a pixel in the workspace; without `finish` the greatest of the window."""
     if finish is None:
         lowest, highest = k.let("lowest", call("sixteen", low)), k.let("highest", call("sixteen", high))
-        for c, count in _chunks(k, channels, BYTES):
+        for c, count in chunks(k, channels, BYTES):
             total = k.RegAlloc("total", call("sixteen", -128))
             _taps(k, taps, [total], c, "most16", Kind.VECTOR, count)
             held = call("least16", call("most16", total, lowest), highest)
@@ -96,7 +99,7 @@ def pixel(
         _taps(k, taps, sums, first, "add8", Kind.HALVES, None)
         for i, total in enumerate(sums):
             k.RAMStore(patch, first + i * HALVES, finish.halves(total), Kind.HALVES)
-    for c, count in _chunks(k, channels, HALVES, pairs * BYTES):
+    for c, count in chunks(k, channels, HALVES, pairs * BYTES):
         total = k.RegAlloc("total", call("eight", 0))
         _taps(k, taps, [total], c, "add8", Kind.HALVES, count)
         k.RAMStore(patch, c, finish.halves(total), Kind.HALVES, count)
@@ -109,23 +112,6 @@ def _taps(k: Kernel, taps: Taps, sums: list[Var], c: Expr, adds: str, kind: Kind
             k.set(total, call(adds, total, some))
 
     taps(one)
-
-
-def _chunks(k: Kernel, channels: int, size: int, begin: int = 0) -> Iterator[tuple[Expr, int | None]]:
-    """Emit the loop over chunks of channels from `begin`: their first, and how many if not a whole chunk."""
-    whole = channels - (channels - begin) % size
-    if whole > begin:
-        for c in k.loop(begin, whole, size, name="c"):
-            yield c, None
-    if whole < channels:
-        yield (as_expr(channels - size), None) if channels >= size else (as_expr(whole), channels - whole)
-
-
-def copied_by_vectors(k: Kernel, source: Expr, target: Expr, count: int) -> None:
-    """Emit a copy between places that do not overlap, sixteen bytes at a time."""
-    for c, some in _chunks(k, count, BYTES):
-        sixteen = k.RAMLoad(source, c, Kind.VECTOR, name="sixteen", count=some)
-        k.RAMStore(target, c, sixteen, Kind.VECTOR, some)
 
 
 def gathered_line(

@@ -131,19 +131,25 @@ def kernel_for(
             softmax = SoftmaxShape(channels=layer.output_shape[3], **straight)
             return _use("softmax", softmax_kernel, softmax, softmax_words(layer))
         case Pad():
-            return _use("pad", pad, pad_shape(layer, **turned), pad_words(layer), workspace_bytes(layer))
+            return _use(
+                "pad", pad, pad_shape(layer, forms=forms, **turned), pad_words(layer), workspace_bytes(layer)
+            )
         case Concat():
             if in_step:
                 raise ModelError(
                     "a concatenation reads pixels that lie one behind the other", item=layer.name
                 )
-            shape_ = concat_shape(layer, reverse=reverse, columns=columns, out_step=out_step)
+            shape_ = concat_shape(layer, reverse=reverse, columns=columns, out_step=out_step, forms=forms)
             return _use("concat", concat, shape_, [], workspace_bytes(layer))
         case Resize():
             if columns:
                 raise ModelError("a resizing is made row by row", item=layer.name)
             return _use(
-                "resize", resize, resize_shape(layer, **straight), resize_words(layer), workspace_bytes(layer)
+                "resize",
+                resize,
+                resize_shape(layer, forms=forms, **straight),
+                resize_words(layer),
+                workspace_bytes(layer),
             )
         case Own():
             if columns or in_step or out_step:
