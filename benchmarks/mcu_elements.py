@@ -99,7 +99,8 @@ def added(shape: Map, reals: tuple[float, float]) -> Case:
     )
     call = (
         f"arm_elementwise_add_s8(a, b, 3, {layer.multipliers[0]}, {layer.shifts[0]}, -7,"
-        f" {layer.multipliers[1]}, {layer.shifts[1]}, 20, out, 5, {layer.multiplier}, {layer.shift}, -128, 127, {np.prod(shape)});"
+        f" {layer.multipliers[1]}, {layer.shifts[1]}, 20, out, 5,"
+        f" {layer.multiplier}, {layer.shift}, -128, 127, {np.prod(shape)});"
     )
     return Case(layer.name, layer, call)
 
