@@ -24,6 +24,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashByte,
     FlashLoad,
     FlashVector,
@@ -158,6 +159,10 @@ class Kernel:
     def move(self, target: Expr, source: Expr, count: Value) -> None:
         """Copy bytes of RAM; the places may overlap."""
         self._say(Move(target, source, as_expr(count)))
+
+    def fill(self, target: Expr, value: Value, count: Value) -> None:
+        """Store the lowest byte of a value in so many places."""
+        self._say(Fill(target, as_expr(value), as_expr(count)))
 
     def RAMFree(self, pointer: Expr, count: Value) -> None:
         """Free bytes that are never read again: they may be overwritten from now on."""

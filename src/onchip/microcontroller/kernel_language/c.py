@@ -18,6 +18,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashByte,
     FlashLoad,
     FlashVector,
@@ -122,6 +123,8 @@ def _statement(statement: Statement) -> list[str]:
             return [f"store{size}({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
         case Move(target, source, count):
             return [f"move_bytes({_expr(target)}, {_expr(source)}, {_expr(count)});"]
+        case Fill(target, value, count):
+            return [f"fill_bytes({_expr(target)}, {_expr(value)}, {_expr(count)});"]
         case Free(pointer, count):
             return [f"/* RAMFree: {_expr(count)} bytes at {_expr(pointer)} */"]
         case Loop(counter, start, stop, step, body, unroll):

@@ -21,6 +21,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashByte,
     FlashLoad,
     FlashVector,
@@ -174,6 +175,9 @@ def _statement(statement: Statement, ram: Ram) -> _Code:
         case Move(target, source, moved):
             goes, comes, by_bytes = _expr(target, ram), _expr(source, ram), _expr(moved, ram)
             return lambda frame: ram.put(goes(frame), ram.get(comes(frame), by_bytes(frame)))
+        case Fill(target, value, moved):
+            fills, what_byte, so_many = _expr(target, ram), _expr(value, ram), _expr(moved, ram)
+            return lambda frame: ram.put(fills(frame), bytes([what_byte(frame) & 0xFF]) * so_many(frame))
         case Free(pointer_, freed):
             where, many = _expr(pointer_, ram), _expr(freed, ram)
             return lambda frame: ram.free(where(frame), many(frame))

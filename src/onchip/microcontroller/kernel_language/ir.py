@@ -20,6 +20,7 @@ __all__ = [
     "Declare",
     "DotRun",
     "Expr",
+    "Fill",
     "FlashByte",
     "FlashLoad",
     "FlashVector",
@@ -340,6 +341,15 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Fill:
+    """Bytes of RAM take the lowest byte of a value."""
+
+    target: Expr
+    value: Expr
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Free:
     """Bytes of RAM that are never read again; it emits no code, but the interpreter enforces it."""
 
@@ -372,7 +382,7 @@ class Comment:
 
 
 Statement: TypeAlias = (
-    Declare | Assign | FlashLoad | Store | DotRun | Taps | Move | Free | Loop | If | Comment
+    Declare | Assign | FlashLoad | Store | DotRun | Taps | Move | Fill | Free | Loop | If | Comment
 )
 
 

@@ -10,6 +10,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashLoad,
     Free,
     Function,
@@ -68,8 +69,8 @@ def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]
             case Store(_, pointer_, offset, value, count):
                 for expr in (pointer_, offset, value, *((count,) if count is not None else ())):
                     _use(expr, live)
-            case Move(target, source_, moved):
-                for expr in (target, source_, moved):
+            case Move(target, other, moved) | Fill(target, other, moved):
+                for expr in (target, other, moved):
                     _use(expr, live)
             case Free(pointer_, freed):
                 _use(pointer_, live)

@@ -15,6 +15,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashByte,
     FlashLoad,
     FlashVector,
@@ -119,6 +120,10 @@ class _Validator:
                 self.takes("a move", target, Type.OUTPUT)
                 self.takes("a move's source", source, *_RAM)
                 self.takes("a move's count", count, Type.INT)
+            case Fill(target, value, count):
+                self.takes("a fill", target, Type.OUTPUT)
+                self.takes("a fill's value", value, Type.INT)
+                self.takes("a fill's count", count, Type.INT)
             case Free(pointer, count):
                 self.takes("RAMFree", pointer, *_RAM)
                 self.takes("RAMFree's count", count, Type.INT)

@@ -14,7 +14,6 @@ from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Concat, Pad, Resize
 from onchip.microcontroller.int8.reference import bilinear_places, nearest_places
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
-from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var, as_expr
 
 __all__ = [
@@ -150,20 +149,9 @@ def _padded_line(
 ) -> None:
     """Emit a line whose pixels lie one behind the other: what is inside moves in one piece."""
     channels, (x0, x1) = shape.channels, ends
-    sixteen = k.let("sixteen_values", call("sixteen", value))
 
     def fill(begin: Expr, end: Expr) -> None:
-        o, size = k.let("o", out + begin * channels), k.let("size", (end - begin) * channels)
-        if not shape.vector:
-            for i in k.loop(0, size, name="i"):
-                k.RAMStore(o, i, value)
-            return
-        whole = k.let("whole", size & -VECTOR)
-        for i in k.loop(0, whole, VECTOR, name="i"):
-            k.RAMStore(o, i, sixteen, Kind.VECTOR)
-        if channels % VECTOR:
-            with k.when(whole < size):
-                k.RAMStore(o, whole, sixteen, Kind.VECTOR, size - whole)
+        k.fill(out + begin * channels, value, (end - begin) * channels)
 
     with k.when(exists):
         low = k.let("low", k.least(k.most(x0, shape.before), x1))
@@ -323,8 +311,7 @@ def _mixed(k: Kernel, lines: Var, columns: tuple[Expr, Expr], across: Expr, down
 
 def _fill(k: Kernel, o: Expr, begin: int, end: int, value: Expr) -> None:
     if begin < end:
-        for i in k.loop(begin, end, name="i"):
-            k.RAMStore(o, i, value)
+        k.fill(o + begin, value, end - begin)
 
 
 def copied(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0, *, reverse: bool = False) -> None:
