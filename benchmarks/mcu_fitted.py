@@ -57,7 +57,8 @@ class Fits:
                 if asked.counts:
                     asked.counts.write_text(json.dumps(self.counts))
                 print(f"{core}: {model.name}", file=sys.stderr, flush=True)
-        self.cores: list[Core] = [core for core in core_names() if core in self.counts]
+        names = {model.name for model in (*self.models, every_kind())}
+        self.cores: list[Core] = [core for core in core_names() if names <= self.counts.get(core, {}).keys()]
         self.totals = {
             (m.name, core): self.counts[core][m.name][""] for core in self.cores for m in self.models
         }
