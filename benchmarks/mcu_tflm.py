@@ -24,6 +24,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from page_marks import write
@@ -164,6 +165,19 @@ class Peer:
         rooms = (kernels / "cmsis_nn", kernels) if self.arm else (kernels,)
         return [room / f"{name}.cc" for room in rooms if (room / f"{name}.cc").exists()]
 
+    def called(self, objects: list[Path]) -> list[Path]:
+        """The objects of CMSIS-NN that others call, and that those call in turn."""
+        places = defined_in(self.cmsis)
+        found: list[Path] = []
+        looked = list(objects)
+        while looked:
+            names = _call(["arm-none-eabi-nm", "--undefined-only", *map(str, looked)])
+            sources = {places[name] for name in re.findall(r" U (\w+)", names) if name in places}
+            looked = [self.compiled(source, source.stem) for source in sorted(sources)]
+            looked = [made for made in looked if made not in found]
+            found += looked
+        return found
+
     def registered(self, name: str) -> tuple[str, str]:
         """(the resolver's method that adds an operator, the file that holds its kernel)."""
         resolver = (self.tflm / "tensorflow/lite/micro/micro_mutable_op_resolver.h").read_text()
@@ -181,6 +195,16 @@ class Peer:
         raise MissingOperator(name)
 
 
+@cache
+def defined_in(cmsis: Path) -> dict[str, Path]:
+    """The source of CMSIS-NN that defines each function."""
+    found = {}
+    for source in sorted((cmsis / "Source").rglob("*.c")):
+        for name in re.findall(r"^\w[\w \*]*\b(arm_\w+)\(", source.read_text(), re.MULTILINE):
+            found[name] = source
+    return found
+
+
 class MissingOperator(OnchipError):
     """An operator for which the checkout has no kernel."""
 
@@ -196,9 +220,7 @@ def program(peer: Peer, content: bytes, folder: Path, arena: int = ARENA) -> Ima
     files = [(peer.tflm / name, name.replace("/", "_")) for name in CORE_FILES]
     objects = [main, *(peer.compiled(*file, shared=True) for file in files), *peer.operators(names)]
     if peer.arm:
-        every = sorted((peer.cmsis / "Source").rglob("*.c"))
-        sources = [source for source in every if not source.stem.endswith(("_f16", "_f32"))]
-        objects += [peer.compiled(source, source.stem) for source in sources]
+        objects += peer.called(objects)
     together = folder / "libtflm.a"
     prefix = "arm-none-eabi" if peer.arm else "riscv64-unknown-elf"
     _call([f"{prefix}-ar", "rcs", str(together), *map(str, dict.fromkeys(objects[1:]))])
@@ -234,12 +256,13 @@ def operator_names(content: bytes) -> list[str]:
     return [names[max(codes[i].BuiltinCode(), codes[i].DeprecatedBuiltinCode())] for i in sorted(used)]
 
 
-def _call(command: list[str]) -> None:
+def _call(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
         printed = done.stderr.splitlines()
         wrong = [line for line in printed if "error" in line or "undefined" in line] or printed or ["failed"]
         sys.exit(f"{command[0]} ... {command[-1]}: {wrong[0]}")
+    return done.stdout
 
 
 class Table:

@@ -112,6 +112,7 @@ RESULTS = (
                 for core in ("cortex-m4", "cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m55", "rv32imc")
             ),
             "mcu_kernels.py --cmsis {kept}/CMSIS-NN --known",
+            "mcu_elements.py --cmsis {kept}/CMSIS-NN --into docs/kernels.md",
         ),
         needs="gcc-arm-none-eabi and qemu-system-arm; a checkout of CMSIS-NN and the published files in"
         " build/results",

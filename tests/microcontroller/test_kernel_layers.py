@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from kernel_cases import Walk, call, distance, fixed_point
 
 from onchip.base.errors import ModelError
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.arithmetic import quantised_multiplier
 from onchip.microcontroller.int8.model import (
     Add,
     AveragePool,
     Concat,
     Dequantize,
+    Extremum,
     FullyConnected,
     HardSwish,
     Int8,
@@ -25,9 +27,12 @@ from onchip.microcontroller.int8.model import (
     Mean,
     Mul,
     Pad,
+    Pairwise,
     PReLU,
     Resize,
     Softmax,
+    SquaredDifference,
+    Sub,
     window_count,
 )
 from onchip.microcontroller.int8.reference import bilinear_places, layer_output, nearest_places
@@ -47,9 +52,11 @@ def head(name: str, shapes: list[Map], made: Map) -> dict[str, Any]:
     }
 
 
-def made_by_kernel(layer: Layer, inputs: list[Int8], *, reverse: bool, apart: int | None = None) -> Int8:
+def made_by_kernel(
+    layer: Layer, inputs: list[Int8], *, reverse: bool, apart: int | None = None, forms: Forms = "packed"
+) -> Int8:
     """The layer's output, line by line; with `apart` over its first input, so many bytes ahead of it."""
-    use = kernel_for(layer, reverse=reverse)
+    use = kernel_for(layer, reverse=reverse, forms=forms)
     assert (use.pixels, use.channels, use.workspace) == (*walk_of(layer), workspace_bytes(layer))
     sizes = [x.size for x in inputs]
     # Room behind the first input, so that an output ahead of it in reverse meets no other.
@@ -81,7 +88,7 @@ def made_by_kernel(layer: Layer, inputs: list[Int8], *, reverse: bool, apart: in
         lines = [pointers[0] + row * width * depth for row in places]
         if use.operand is not None:
             lines.append(Pointer("operand", 0) + y * width * depth)
-        elif isinstance(layer, Add | Mul) and layer.constant is None:
+        elif isinstance(layer, Pairwise) and layer.constant is None:
             shape = layer.input_shapes[1]
             lines.append(pointers[1] + (y * shape[2] * shape[3] if shape == layer.output_shape else 0))
         elif isinstance(layer, Concat):
@@ -116,14 +123,20 @@ def made_by_kernel(layer: Layer, inputs: list[Int8], *, reverse: bool, apart: in
     return made
 
 
-def check(layer: Layer, *, reverse: bool, apart: int | None = None, seed: int = 0) -> None:
+def check(
+    layer: Layer, *, reverse: bool, apart: int | None = None, seed: int = 0, forms: Forms = "packed"
+) -> None:
     rng = np.random.default_rng(seed)
     inputs = [rng.integers(-128, 128, shape).astype(np.int8) for shape in layer.input_shapes]
     inputs = inputs[: len(layer.inputs)]
-    got = made_by_kernel(layer, inputs, reverse=reverse, apart=apart)
+    got = made_by_kernel(layer, inputs, reverse=reverse, apart=apart, forms=forms)
     assert np.array_equal(got, layer_output(layer, inputs))
 
 
+FORMS: st.SearchStrategy[Forms] = st.sampled_from(["packed", "vector", "plain"])
+WIDER = st.tuples(
+    st.just(1), st.integers(1, 2), st.integers(1, 4), st.sampled_from([1, 3, 4, 7, 8, 9, 16, 21, 33])
+)
 SHAPES = st.tuples(st.just(1), st.integers(1, 4), st.integers(1, 5), st.integers(1, 7))
 SEEDS = st.integers(0, 1 << 20)
 FACTORS = st.floats(1e-4, 0.999)
@@ -135,24 +148,35 @@ def factors(*reals: float) -> tuple[list[int], list[int]]:
 
 
 @given(
-    shape=SHAPES,
+    shape=SHAPES | WIDER,
     second=st.sampled_from(["map", "pixel", "one", "constant map", "constant pixel", "constant one"]),
-    adds=st.booleans(),
-    reals=st.tuples(FACTORS, FACTORS, st.floats(1e-3, 1.9)),
+    kind=st.sampled_from([Add, Add, Mul, Sub, SquaredDifference, Extremum]),
+    reals=st.tuples(FACTORS | st.just(0.5), FACTORS | st.just(0.5), st.floats(1e-3, 1.9)),
     reverse=st.booleans(),
     seed=SEEDS,
+    forms=FORMS,
 )
-@settings(max_examples=60)
+@settings(max_examples=80)
 def test_sums_and_products(
-    shape: Map, second: str, adds: bool, reals: tuple[float, float, float], reverse: bool, seed: int
+    shape: Map,
+    second: str,
+    kind: type[Pairwise],
+    reals: tuple[float, float, float],
+    reverse: bool,
+    seed: int,
+    forms: Forms,
 ) -> None:
     rng = np.random.default_rng(seed)
     other: Map = {"map": shape, "pixel": (1, 1, 1, shape[3])}.get(second.split()[-1], (1, 1, 1, 1))
     constant = rng.integers(-128, 128, other).astype(np.int8) if second.startswith("constant") else None
     (ma, mb, m), (sa, sb, s) = factors(*reals)
     low, high = sorted(int(v) for v in rng.integers(-128, 128, 2))
-    common = head("l", [shape, other] if constant is None else [shape], shape) | {
-        "constant": constant,
+    common = head("l", [shape, other] if constant is None else [shape], shape) | {"constant": constant}
+    if kind is Extremum:
+        extreme = Extremum(greatest=bool(seed & 1), **common)
+        check(extreme, reverse=reverse, apart=seed % 20, seed=seed, forms=forms)
+        return
+    common |= {
         "input_offsets": tuple(int(v) for v in rng.integers(-127, 129, 2)),
         "multiplier": m,
         "shift": s,
@@ -160,14 +184,26 @@ def test_sums_and_products(
         "low": low,
         "high": high,
     }
-    layer = Add(multipliers=(ma, mb), shifts=(sa, sb), left_shift=20, **common) if adds else Mul(**common)
-    check(layer, reverse=reverse, apart=seed % 20, seed=seed)
+    if kind is not Mul:
+        common |= {
+            "multipliers": (ma, mb),
+            "shifts": (sa, sb),
+            "left_shift": 5 if kind is SquaredDifference else 20,
+        }
+    check(kind(**common), reverse=reverse, apart=seed % 20, seed=seed, forms=forms)
 
 
-@given(shape=SHAPES, one=st.booleans(), reals=st.tuples(FACTORS, FACTORS), reverse=st.booleans(), seed=SEEDS)
-@settings(max_examples=20)
+@given(
+    shape=SHAPES | WIDER,
+    one=st.booleans(),
+    reals=st.tuples(FACTORS, FACTORS),
+    reverse=st.booleans(),
+    seed=SEEDS,
+    forms=FORMS,
+)
+@settings(max_examples=25)
 def test_prelu_and_tables(
-    shape: Map, one: bool, reals: tuple[float, float], reverse: bool, seed: int
+    shape: Map, one: bool, reals: tuple[float, float], reverse: bool, seed: int, forms: Forms
 ) -> None:
     rng = np.random.default_rng(seed)
     (m, below), (s, below_shift) = factors(*reals)
@@ -182,21 +218,23 @@ def test_prelu_and_tables(
         shift_below=below_shift,
         output_offset=int(rng.integers(-128, 128)),
     )
-    check(prelu, reverse=reverse, apart=seed % 20, seed=seed)
+    check(prelu, reverse=reverse, apart=seed % 20, seed=seed, forms=forms)
     table = rng.integers(-128, 128, 256).astype(np.int8)
-    check(HardSwish(**head("l", [shape], shape), table=table), reverse=reverse, apart=seed % 20, seed=seed)
+    looked_up = HardSwish(**head("l", [shape], shape), table=table)
+    check(looked_up, reverse=reverse, apart=seed % 20, seed=seed, forms=forms)
 
 
 @given(
-    shape=SHAPES,
+    shape=SHAPES | WIDER,
     kernel=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     stride=st.tuples(st.integers(1, 2), st.integers(1, 2)),
     pads=st.tuples(*[st.integers(0, 2)] * 4),
     greatest=st.booleans(),
     reverse=st.booleans(),
     further=st.integers(0, 12),
+    forms=FORMS,
 )
-@settings(max_examples=40)
+@settings(max_examples=50)
 def test_pools(
     shape: Map,
     kernel: tuple[int, int],
@@ -205,6 +243,7 @@ def test_pools(
     greatest: bool,
     reverse: bool,
     further: int,
+    forms: Forms,
 ) -> None:
     padding = tuple(min(pad, kernel[axis % 2] - 1) for axis, pad in enumerate(pads))
     made = [window_count(shape[1 + a], kernel[a], stride[a], 1, padding[a], padding[2 + a]) for a in (0, 1)]
@@ -213,12 +252,19 @@ def test_pools(
     common = head("l", [shape], (1, made[0], made[1], shape[3]))
     common |= {"kernel": kernel, "stride": stride, "padding": padding, "low": -100, "high": 90}
     layer = MaxPool(**common) if greatest else AveragePool(**common)
-    check(layer, reverse=reverse, apart=distance(layer, Walk(1, shape[3], reverse)) + further)
+    apart = distance(layer, Walk(1, shape[3], reverse)) + further
+    check(layer, reverse=reverse, apart=apart, forms=forms)
 
 
-@given(shape=SHAPES, axes=st.sampled_from([(1,), (2,), (1, 2)]), real=st.floats(1e-3, 3.0), seed=SEEDS)
-@settings(max_examples=30)
-def test_means(shape: Map, axes: tuple[int, ...], real: float, seed: int) -> None:
+@given(
+    shape=SHAPES | WIDER,
+    axes=st.sampled_from([(1,), (2,), (1, 2)]),
+    real=st.floats(1e-3, 3.0),
+    seed=SEEDS,
+    forms=FORMS,
+)
+@settings(max_examples=40)
+def test_means(shape: Map, axes: tuple[int, ...], real: float, seed: int, forms: Forms) -> None:
     (m,), (s,) = factors(real / max(1, np.prod([shape[a] for a in axes])))
     made = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     layer = Mean(
@@ -229,12 +275,14 @@ def test_means(shape: Map, axes: tuple[int, ...], real: float, seed: int) -> Non
         shift=s,
         output_offset=-3,
     )
-    check(layer, reverse=False, seed=seed)
+    check(layer, reverse=False, seed=seed, forms=forms)
 
 
-@given(shape=SHAPES, kind=st.sampled_from(["average", "greatest", "mean"]), seed=SEEDS)
-@settings(max_examples=20)
-def test_a_pool_over_a_map_takes_each_line_as_it_is_made(shape: Map, kind: str, seed: int) -> None:
+@given(shape=SHAPES | WIDER, kind=st.sampled_from(["average", "greatest", "mean"]), seed=SEEDS, forms=FORMS)
+@settings(max_examples=30)
+def test_a_pool_over_a_map_takes_each_line_as_it_is_made(
+    shape: Map, kind: str, seed: int, forms: Forms
+) -> None:
     common, made = head("l", [shape], (1, 1, 1, shape[3])), (1, 1, 1, shape[3])
     window = {"kernel": shape[1:3], "stride": (1, 1), "padding": (0, 0, 0, 0), "low": -120, "high": 119}
     layer: AveragePool | MaxPool | Mean
@@ -243,7 +291,7 @@ def test_a_pool_over_a_map_takes_each_line_as_it_is_made(shape: Map, kind: str, 
         layer = Mean(**common, axes=(1, 2), input_offset=3, multiplier=m, shift=s, output_offset=5)
     else:
         layer = (AveragePool if kind == "average" else MaxPool)(**common, **window)
-    sums, channels = pool_sums_for(layer), shape[3]
+    sums, channels = pool_sums_for(layer, forms=forms), shape[3]
     x = np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
     ram = Ram(x.size + 5 * channels)
     ram.put(Pointer("in", 0), x.tobytes())
@@ -281,28 +329,31 @@ def test_softmax_of_equal_values_of_any_number_of_channels(channels: int) -> Non
 
 
 @given(
-    shape=SHAPES,
+    shape=SHAPES | WIDER,
     pads=st.tuples(*[st.integers(0, 2)] * 4),
-    channels=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    channels=st.just((0, 0)) | st.tuples(st.integers(0, 2), st.integers(0, 2)),
     reverse=st.booleans(),
+    forms=FORMS,
 )
 @settings(max_examples=30)
 def test_padding(
-    shape: Map, pads: tuple[int, int, int, int], channels: tuple[int, int], reverse: bool
+    shape: Map, pads: tuple[int, int, int, int], channels: tuple[int, int], reverse: bool, forms: Forms
 ) -> None:
     made = (1, shape[1] + pads[0] + pads[2], shape[2] + pads[1] + pads[3], shape[3] + sum(channels))
-    check(Pad(**head("l", [shape], made), padding=pads, channels=channels, value=-7), reverse=reverse)
+    layer = Pad(**head("l", [shape], made), padding=pads, channels=channels, value=-7)
+    check(layer, reverse=reverse, forms=forms)
 
 
 @pytest.mark.thorough
 @given(
-    shape=SHAPES,
+    shape=SHAPES | WIDER,
     others=st.lists(st.integers(1, 4), min_size=1, max_size=2),
     axis=st.integers(1, 3),
     reverse=st.booleans(),
+    forms=FORMS,
 )
 @settings(max_examples=30)
-def test_concatenation(shape: Map, others: list[int], axis: int, reverse: bool) -> None:
+def test_concatenation(shape: Map, others: list[int], axis: int, reverse: bool, forms: Forms) -> None:
     shapes = [shape]
     for size in others:
         part = list(shape)
@@ -310,7 +361,8 @@ def test_concatenation(shape: Map, others: list[int], axis: int, reverse: bool) 
         shapes.append(tuple(part))  # type: ignore[arg-type]
     made = list(shape)
     made[axis] = sum(part[axis] for part in shapes)
-    check(Concat(**head("l", shapes, tuple(made)), axis=axis), reverse=reverse)  # type: ignore[arg-type]
+    layer = Concat(**head("l", shapes, tuple(made)), axis=axis)  # type: ignore[arg-type]
+    check(layer, reverse=reverse, forms=forms)
 
 
 @given(

@@ -15,12 +15,14 @@ import onchip
 from onchip import cli
 from onchip.base.errors import InputError, MissingTool
 from onchip.machines.board import Board, builtin_boards
+from onchip.machines.cores import core_names
 from onchip.microcontroller.emulator import toolchain
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import run
 from onchip.microcontroller.made import Builder
+from onchip.microcontroller.made.wide import WideBuilder
 from onchip.microcontroller.result.given_inputs import read_inputs
-from onchip.microcontroller.result.reckoned import FITTED, reckoned_instructions
+from onchip.microcontroller.result.reckoned import FITTED, features, kind_of, reckoned_instructions
 
 needs_toolchain = pytest.mark.skipif(
     not all(shutil.which(tool) for tool in ("arm-none-eabi-gcc", "qemu-system-arm", "cc")),
@@ -96,6 +98,20 @@ def test_linked_figures_are_those_of_each_board_alone(model: Path) -> None:
         about = reckoned_instructions(made.model, row.board.core)
         assert about is not None
         assert 0.5 < about / row.instructions < 2  # docs/mcu says how far real networks are off
+
+
+def test_every_kind_of_layer_is_reckoned_on_every_core() -> None:
+    b = WideBuilder()
+    x, z = b.input((1, 8, 8, 8)), b.constant((1, 8, 8, 8))
+    y = b.depthwise(b.conv(b.prelu(b.extremum(b.mul(b.add(x, z), z), x, greatest=True)), 8), (3, 3))
+    y = b.average_pool(b.max_pool(b.pad(b.logistic(y), (1, 1, 1, 1)), 2), 2)
+    made = b.softmax(b.fully_connected(b.transpose(y, (0, 2, 1, 3)), 5))
+    network = model_of(b.file(made), name="kinds", where="kinds")
+    assert set(FITTED) == set(core_names())
+    kinds = {kind_of(layer): len(features(layer)) for layer in network.layers}
+    for fitted in FITTED.values():
+        assert {kind: len(numbers) for kind, numbers in fitted.items()} == kinds
+    assert all(reckoned_instructions(network, core) for core in core_names())
 
 
 def test_outputs_and_accuracy_are_the_reference_s_and_the_interpreter_stands_beside(

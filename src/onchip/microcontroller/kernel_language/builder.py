@@ -24,6 +24,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashByte,
     FlashLoad,
     FlashVector,
@@ -33,7 +34,9 @@ from onchip.microcontroller.kernel_language.ir import (
     Kind,
     Line,
     Load,
+    Lookup,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -92,9 +95,20 @@ class Kernel:
         first = as_expr(value)
         return self._declare(name, first, register=True)
 
-    def RAMLoad(self, pointer: Expr, offset: Value = 0, kind: Kind = Kind.WORD, name: str = "x") -> Var:
-        """Load from pointer + offset bytes: one byte, two as a number, four of them, or an integer."""
-        return self._declare(name, Load(kind, pointer, as_expr(offset)))
+    def RAMLoad(
+        self,
+        pointer: Expr,
+        offset: Value = 0,
+        kind: Kind = Kind.WORD,
+        name: str = "x",
+        count: Value | None = None,
+    ) -> Var:
+        """Load from pointer + offset bytes: one byte, two as a number, four of them, an integer, a vector.
+
+        Of a vector no more than the first `count` elements are read; the others are zeros.
+        """
+        some = None if count is None else as_expr(count)
+        return self._declare(name, Load(kind, pointer, as_expr(offset), some))
 
     def FlashLoad(self, pointer: Var, *names: str, type: Type = Type.INT) -> tuple[Var, ...]:
         """Load the next words of flash, one for each name; the pointer, a register, moves past them."""
@@ -115,6 +129,10 @@ class Kernel:
         form = "words4" if words else "bytes4"
         return self._declare(name, FlashVector(pointer, as_expr(index), form, Type.LANES))
 
+    def lookup(self, pointer: Var, index: Expr, name: str) -> Var:
+        """Load sixteen bytes of a table of 256 in flash, by numbers from -128 to 127."""
+        return self._declare(name, Lookup(pointer, index))
+
     def Dot(self, sums: Sequence[Var], x: Pairs, weights: Sequence[Pairs]) -> None:
         """Add four products to each sum: those of `x` with the weights of the sum's channel."""
         for half in (0, 1):
@@ -132,10 +150,19 @@ class Kernel:
         self._say(Taps(sums, tuple(sources), w, plus))
 
     def RAMStore(
-        self, pointer: Expr, offset: Value, value: Value, kind: Kind = Kind.BYTE, count: int = 4
+        self, pointer: Expr, offset: Value, value: Value, kind: Kind = Kind.BYTE, count: Value | None = None
     ) -> None:
-        """Store `value` as one byte or as more at pointer + offset bytes; of lanes the first `count`."""
-        self._say(Store(kind, pointer, as_expr(offset), as_expr(value), count))
+        """Store `value` as one byte or as more at pointer + offset bytes; of a vector the first `count`."""
+        some = None if count is None else as_expr(count)
+        self._say(Store(kind, pointer, as_expr(offset), as_expr(value), some))
+
+    def move(self, target: Expr, source: Expr, count: Value) -> None:
+        """Copy bytes of RAM; the places may overlap."""
+        self._say(Move(target, source, as_expr(count)))
+
+    def fill(self, target: Expr, value: Value, count: Value) -> None:
+        """Store the lowest byte of a value in so many places."""
+        self._say(Fill(target, as_expr(value), as_expr(count)))
 
     def RAMFree(self, pointer: Expr, count: Value) -> None:
         """Free bytes that are never read again: they may be overwritten from now on."""

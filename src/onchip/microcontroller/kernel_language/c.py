@@ -18,6 +18,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashByte,
     FlashLoad,
     FlashVector,
@@ -27,7 +28,9 @@ from onchip.microcontroller.kernel_language.ir import (
     Kind,
     Line,
     Load,
+    Lookup,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -56,6 +59,7 @@ _BINDS = {
 }
 _ATOM, _UNARY = 9, 8
 _WIDTH = 100
+_VECTORS = {Kind.LANES: "_lanes", Kind.HALVES: "_halves", Kind.VECTOR: "16", Kind.INTS: "_ints"}
 
 
 @cache
@@ -110,15 +114,17 @@ def _statement(statement: Statement) -> list[str]:
             name = f"taps{len(sources)}{'_plus' if plus else ''}"
             given = [*(f"&{total.name}" for total in sums_), f"&{w.name}", *map(_expr, sources)]
             return [f"{name}({', '.join([*given, *([_expr(plus)] if plus else [])])});"]
-        case Store(Kind.LANES | Kind.HALVES | Kind.VECTOR as kind, pointer, offset, value, count):
+        case Store(kind, pointer, offset, value, count) if kind in _VECTORS:
             at = pointer if offset == Const(0) else Binary("+", pointer, offset, Type.OUTPUT)
-            if count < 4:
-                return [f"store_some({_expr(at)}, {_expr(value)}, {count});"]
-            name = {Kind.LANES: "store_lanes", Kind.HALVES: "store_halves"}.get(kind, "store16")
-            return [f"{name}({_expr(at)}, {_expr(value)});"]
+            name, more = _some(kind, count)
+            return [f"store{name}({_expr(at)}, {_expr(value)}{more});"]
         case Store(kind, pointer, offset, value):
             size = 2 if kind is Kind.HALF else 4
             return [f"store{size}({_expr(Binary('+', pointer, offset, Type.OUTPUT))}, {_expr(value)});"]
+        case Move(target, source, count):
+            return [f"move_bytes({_expr(target)}, {_expr(source)}, {_expr(count)});"]
+        case Fill(target, value, count):
+            return [f"fill_bytes({_expr(target)}, {_expr(value)}, {_expr(count)});"]
         case Free(pointer, count):
             return [f"/* RAMFree: {_expr(count)} bytes at {_expr(pointer)} */"]
         case Loop(counter, start, stop, step, body, unroll):
@@ -156,6 +162,13 @@ def _declared(type_: Type, name: str, constant: bool = False) -> str:
     return f"{'const ' if constant else ''}{type_.value} {name}"
 
 
+def _some(kind: Kind, count: Expr | None) -> tuple[str, str]:
+    """Return the end of the name of a load or store, and its last argument: how many elements it moves."""
+    name = _VECTORS.get(kind, "2" if kind is Kind.HALF else "4")
+    whole = count is None or (isinstance(count, Const) and count.value >= kind.elements)
+    return (name, "") if whole or count is None else (f"{name}_some", f", {_expr(count)}")
+
+
 def _element(pointer: Expr, offset: Expr) -> str:
     base = _expr(pointer) if isinstance(pointer, Var) else f"({_expr(pointer)})"
     return f"{base}[{_expr(offset)}]"
@@ -191,10 +204,12 @@ def _bound(expr: Expr) -> tuple[str, int]:
             return f"{name}({', '.join(_expr(a) for a in arguments)})", _ATOM
         case Load(Kind.BYTE, pointer, offset):
             return _element(pointer, offset), _ATOM
-        case Load(kind, pointer, offset):
+        case Load(kind, pointer, offset, count):
             at = pointer if offset == Const(0) else Binary("+", pointer, offset, pointer.type)
-            name = {Kind.VECTOR: "load16", Kind.LANES: "load_lanes", Kind.HALF: "load2"}.get(kind, "load4")
-            return f"{name}({_expr(at)})", _ATOM
+            name, more = _some(kind, count)
+            return f"load{name}({_expr(at)}{more})", _ATOM
+        case Lookup(words, index):
+            return f"lookup16({words.name}, {_expr(index)})", _ATOM
         case Line(array, index) | Word(array, index):
             return f"{array.name}[{_expr(index)}]", _ATOM
         case FlashVector(words, index, form):

@@ -21,6 +21,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashByte,
     FlashLoad,
     FlashVector,
@@ -30,7 +31,9 @@ from onchip.microcontroller.kernel_language.ir import (
     Kind,
     Line,
     Load,
+    Lookup,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -160,17 +163,23 @@ def _statement(statement: Statement, ram: Ram) -> _Code:
             return _taps(statement, ram)
         case Store(kind, pointer_, offset, value, count):
             where, by, what = _expr(pointer_, ram), _expr(offset, ram), _expr(value, ram)
-            size = min(kind.size, count) if kind is Kind.LANES else kind.size
+            upto = None if count is None else _expr(count, ram)
 
             def store(frame: _Frame) -> None:
                 at, plus, word = where(frame), by(frame), what(frame)
                 apart = {Kind.LANES: 32, Kind.HALVES: 16}.get(kind, 8)
-                for i in range(size):
+                for i in range(_moved(kind, upto, frame)):
                     ram.store(at, plus + i, word >> (apart * i))
 
             return store
-        case Free(pointer_, count):
-            where, many = _expr(pointer_, ram), _expr(count, ram)
+        case Move(target, source, moved):
+            goes, comes, by_bytes = _expr(target, ram), _expr(source, ram), _expr(moved, ram)
+            return lambda frame: ram.put(goes(frame), ram.get(comes(frame), by_bytes(frame)))
+        case Fill(target, value, moved):
+            fills, what_byte, so_many = _expr(target, ram), _expr(value, ram), _expr(moved, ram)
+            return lambda frame: ram.put(fills(frame), bytes([what_byte(frame) & 0xFF]) * so_many(frame))
+        case Free(pointer_, freed):
+            where, many = _expr(pointer_, ram), _expr(freed, ram)
             return lambda frame: ram.free(where(frame), many(frame))
         case Loop(counter, start, stop, step, body, _):
             first, last, inner, name = _expr(start, ram), _expr(stop, ram), _block(body, ram), counter.name
@@ -186,6 +195,12 @@ def _statement(statement: Statement, ram: Ram) -> _Code:
             test, yes, no = _expr(condition, ram), _block(then, ram), _block(otherwise, ram)
             return lambda frame: yes(frame) if test(frame) else no(frame)
     raise AssertionError(statement)
+
+
+def _moved(kind: Kind, count: _Code | None, frame: _Frame) -> int:
+    """Return the bytes that a load or a store moves."""
+    each = kind.size // kind.elements
+    return kind.size if count is None else each * min(kind.elements, count(frame))
 
 
 def _int8(value: int) -> int:
@@ -286,13 +301,19 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
         case Call(name, arguments, _):
             act, codes = INTRINSICS[name].compute, [_expr(a, ram) for a in arguments]
             return lambda frame: act(*(code(frame) for code in codes))
-        case Load(kind, pointer, offset):
+        case Load(kind, pointer, offset, count):
             where, by = _expr(pointer, ram), _expr(offset, ram)
-            if kind is Kind.VECTOR:
+            if kind.elements > 1:
+                many = None if count is None else _expr(count, ram)
+                bits = {Kind.LANES: 32, Kind.HALVES: 16}.get(kind, 8)
 
                 def vector(frame: _Frame) -> int:
                     at, plus = where(frame), by(frame)
-                    return sum(ram.load(at, plus + i) << (8 * i) for i in range(16))
+                    found = (ram.load(at, plus + i) for i in range(_moved(kind, many, frame)))
+                    if bits == 8:
+                        return sum(byte << (8 * i) for i, byte in enumerate(found))
+                    each = enumerate(_int8(byte) & ((1 << bits) - 1) for byte in found)
+                    return sum(value << (bits * i) for i, value in each)
 
                 return vector
             if kind is Kind.BYTE:
@@ -335,6 +356,15 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
                 return _lanes_of(word) if form == "bytes4" else word
 
             return some
+        case Lookup(pointer, index):
+            held_in, numbers = pointer.name, _expr(index, ram)
+
+            def looked_up(frame: _Frame) -> int:
+                table = _flash_bytes(frame[held_in], 0, 256)
+                found = (table[_int8(numbers(frame) >> (8 * i)) + 128] for i in range(16))
+                return sum((value & 0xFF) << (8 * i) for i, value in enumerate(found))
+
+            return looked_up
         case FlashByte(pointer, index):
             words, nth = pointer.name, _expr(index, ram)
 

@@ -97,6 +97,34 @@ def _halves(clamp: Callable[[int], int], even: int, odd: int, plus: int) -> int:
     return sum((v & 0xFFFF) << (16 * c) for c, v in enumerate(each))
 
 
+def _word_of(compute: Callable[[int, int], int], a: int, b: int) -> int:
+    """Return the word of what is computed of each of four bytes."""
+    return signed(sum((compute(_byte(a, i), _byte(b, i)) & 0xFF) << (8 * i) for i in range(4)))
+
+
+def _averaged(x: int, half: int, factor: int) -> int:
+    y = ((abs(x) + half) * factor) >> 30
+    return -y if x < 0 else y
+
+
+def _repeated(value: int, bits: int) -> int:
+    return sum((value & ((1 << bits) - 1)) << (bits * i) for i in range(128 // bits))
+
+
+def _halves_of(vector: int, odd: int) -> int:
+    """Return the halves of even or odd number as four integers."""
+    return _lanes(*(_half(vector >> (32 * i), bool(odd)) for i in range(4)))
+
+
+def _add8(a: int, b: int) -> int:
+    return sum((((a >> (16 * i)) + (b >> (16 * i))) & 0xFFFF) << (16 * i) for i in range(8))
+
+
+def _by_byte(compute: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    """Return the function that computes each of sixteen bytes."""
+    return lambda a, b: sum((compute(_byte(a, i), _byte(b, i)) & 0xFF) << (8 * i) for i in range(16))
+
+
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
     """An intrinsic: the types of its arguments and result, its computation, and its description."""
@@ -132,6 +160,17 @@ INTRINSICS: dict[str, Intrinsic] = {
         lambda a, b, s: signed(_half(a, True) * _half(b, True) + s),
         "the product of the upper halves, and a sum (SMLATT)",
     ),
+    "low_half": Intrinsic((_P,), _I, lambda p: _half(p, False), "the lower half (SXTH)"),
+    "high_half": Intrinsic((_P,), _I, lambda p: _half(p, True), "the upper half (ASR)"),
+    "most_bytes": Intrinsic(
+        (_W, _W), _W, lambda a, b: _word_of(max, a, b), "the greater of each of four bytes (SSUB8, SEL)"
+    ),
+    "least_bytes": Intrinsic(
+        (_W, _W), _W, lambda a, b: _word_of(min, a, b), "the lesser of each of four bytes (SSUB8, SEL)"
+    ),
+    "four_bytes": Intrinsic(
+        (_I,), _W, lambda v: signed((v & 0xFF) * 0x01010101), "the lowest byte in all four (MUL)"
+    ),
     "byte0": Intrinsic((_W,), _I, lambda w: _byte(w, 0), "byte 0 (SXTB)"),
     "byte1": Intrinsic((_W,), _I, lambda w: _byte(w, 1), "byte 1"),
     "byte2": Intrinsic((_W,), _I, lambda w: _byte(w, 2), "byte 2"),
@@ -149,6 +188,47 @@ INTRINSICS: dict[str, Intrinsic] = {
     "add4": Intrinsic((_L, _L), _L, _by_lane(lambda a, b: signed(a + b)), "four sums (VADD)"),
     "most4": Intrinsic((_L, _L), _L, _by_lane(max), "the greater of each (VMAX)"),
     "least4": Intrinsic((_L, _L), _L, _by_lane(min), "the lesser of each (VMIN)"),
+    "minus4": Intrinsic((_L, _L), _L, _by_lane(lambda a, b: signed(a - b)), "four differences (VSUB)"),
+    "mul4": Intrinsic((_L, _L), _L, _by_lane(lambda a, b: signed(a * b)), "four products (VMUL)"),
+    "times4": Intrinsic(
+        (_L, _L, _I),
+        _L,
+        lambda a, b, v: _by_lane(lambda x, y: signed(x * y + v))(a, b),
+        "four products, plus a number (VMLAS)",
+    ),
+    "scaled_flat4": Intrinsic(
+        (_L, _I),
+        _L,
+        lambda a, m: _by_lane(lambda x: _scaled(x, m, 0))(a),
+        "`scaled` by one factor without a shift (VQRDMULH)",
+    ),
+    "scaled_right4": Intrinsic(
+        (_L, _I, _I),
+        _L,
+        lambda a, m, shift: _by_lane(lambda x: _scaled(x, m, shift))(a),
+        "`scaled` by one factor with a shift to the right (VQRDMULH, VRSHL)",
+    ),
+    "scaled_left4": Intrinsic(
+        (_L, _I, _I),
+        _L,
+        lambda a, m, shift: _by_lane(lambda x: _scaled(x, m, shift))(a),
+        "`scaled` by one factor with a shift to the left (VSHL, VQRDMULH)",
+    ),
+    "averaged4": Intrinsic(
+        (_L, _I, _I),
+        _L,
+        lambda a, half, factor: _by_lane(lambda x: _averaged(x, half, factor))(a),
+        "sums below 2**15 divided by a count, halves away from zero (VQDMULH); see kernels/pools_vector.py",
+    ),
+    "even_halves": Intrinsic(
+        (_H,), _L, lambda a: _halves_of(a, 0), "halves of even number, widened (VMOVLB)"
+    ),
+    "odd_halves": Intrinsic((_H,), _L, lambda a: _halves_of(a, 1), "halves of odd number, widened (VMOVLT)"),
+    "add8": Intrinsic((_H, _H), _H, _add8, "eight sums of sixteen bits (VADD)"),
+    "eight": Intrinsic((_I,), _H, lambda v: _repeated(v, 16), "a value in eight halves (VDUP)"),
+    "sixteen": Intrinsic((_I,), _V, lambda v: _repeated(v, 8), "a value in sixteen bytes (VDUP)"),
+    "most16": Intrinsic((_V, _V), _V, _by_byte(max), "the greater of each of sixteen bytes (VMAX)"),
+    "least16": Intrinsic((_V, _V), _V, _by_byte(min), "the lesser of each of sixteen bytes (VMIN)"),
     "plus4": Intrinsic(
         (_L, _I), _L, lambda a, v: _by_lane(lambda x: signed(x + v))(a), "a sum in each (VADD)"
     ),

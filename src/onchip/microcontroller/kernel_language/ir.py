@@ -20,6 +20,7 @@ __all__ = [
     "Declare",
     "DotRun",
     "Expr",
+    "Fill",
     "FlashByte",
     "FlashLoad",
     "FlashVector",
@@ -29,7 +30,9 @@ __all__ = [
     "Kind",
     "Line",
     "Load",
+    "Lookup",
     "Loop",
+    "Move",
     "Statement",
     "Store",
     "Taps",
@@ -87,15 +90,24 @@ class Kind(Enum):
     """The lowest bytes of four integers at any address: LANES."""
     HALVES = "halves"
     """The lowest bytes of eight int16 at any address: HALVES."""
+    INTS = "ints"
+    """Four integers at any address: LANES."""
 
     @property
     def type(self) -> Type:
-        own = {Kind.WORD: Type.WORD, Kind.VECTOR: Type.VECTOR, Kind.LANES: Type.LANES}
+        own = {Kind.WORD: Type.WORD, Kind.VECTOR: Type.VECTOR}
+        own |= {Kind.LANES: Type.LANES, Kind.INTS: Type.LANES}
         return {**own, Kind.HALVES: Type.HALVES, Kind.PAIR: Type.PAIR}.get(self, Type.INT)
 
     @property
     def size(self) -> int:
-        return {Kind.BYTE: 1, Kind.HALF: 2, Kind.VECTOR: 16, Kind.HALVES: 8}.get(self, 4)
+        wide = {Kind.VECTOR: 16, Kind.INTS: 16, Kind.HALVES: 8}
+        return {Kind.BYTE: 1, Kind.HALF: 2, **wide}.get(self, 4)
+
+    @property
+    def elements(self) -> int:
+        """The elements of a vector, 1 for all else."""
+        return {Kind.VECTOR: 16, Kind.HALVES: 8, Kind.LANES: 4, Kind.INTS: 4}.get(self, 1)
 
 
 class _Operators:
@@ -191,11 +203,12 @@ class Call(_Operators):
 
 @dataclass(frozen=True, slots=True)
 class Load(_Operators):
-    """The value at pointer + offset bytes in RAM."""
+    """The value at pointer + offset bytes in RAM; of a vector the first `count` elements, then zeros."""
 
     kind: Kind
     pointer: Expr
     offset: Expr
+    count: Expr | None = None
 
     @property
     def type(self) -> Type:
@@ -239,7 +252,16 @@ class FlashVector(_Operators):
     type: Type
 
 
-Expr: TypeAlias = Const | Var | Binary | Call | Load | Line | Word | FlashByte | FlashVector
+@dataclass(frozen=True, slots=True)
+class Lookup(_Operators):
+    """Sixteen int8 of a table of 256 in flash: those of the numbers -128 to 127 in `index`."""
+
+    pointer: Var
+    index: Expr
+    type: Type = Type.VECTOR
+
+
+Expr: TypeAlias = Const | Var | Binary | Call | Load | Line | Word | FlashByte | FlashVector | Lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,13 +291,16 @@ class FlashLoad:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Bytes of RAM take a value: its lowest byte, its lowest two, or all four. Of lanes the first `count`."""
+    """Bytes of RAM take a value: its lowest byte, its lowest two, or all. Of a vector `count` elements.
+
+    There may be fewer than `count`: a vector has no more than its own.
+    """
 
     kind: Kind
     pointer: Expr
     offset: Expr
     value: Expr
-    count: int = 4
+    count: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +329,24 @@ class Taps:
     sources: tuple[Expr, ...]
     w: Var
     plus: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Bytes of RAM take those of others; all are read before the first is written."""
+
+    target: Expr
+    source: Expr
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Bytes of RAM take the lowest byte of a value."""
+
+    target: Expr
+    value: Expr
+    count: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +381,9 @@ class Comment:
     text: str
 
 
-Statement: TypeAlias = Declare | Assign | FlashLoad | Store | DotRun | Taps | Free | Loop | If | Comment
+Statement: TypeAlias = (
+    Declare | Assign | FlashLoad | Store | DotRun | Taps | Move | Fill | Free | Loop | If | Comment
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,11 +448,11 @@ def parts(expr: Expr) -> tuple[Expr, ...]:
             return a, b
         case Call(_, arguments):
             return arguments
-        case Load(_, pointer, offset):
-            return pointer, offset
+        case Load(_, pointer, offset, count):
+            return (pointer, offset) if count is None else (pointer, offset, count)
         case Line(pointer, index) | Word(pointer, index) | FlashByte(pointer, index):
             return pointer, index
-        case FlashVector(pointer, index):
+        case FlashVector(pointer, index) | Lookup(pointer, index):
             return pointer, index
     return ()
 

@@ -10,11 +10,13 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashLoad,
     Free,
     Function,
     If,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -64,12 +66,15 @@ def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]
                 live |= {w.name, *(total.name for total in sums)}
                 for source in (*sources, *((plus,) if plus else ())):
                     _use(source, live)
-            case Store(_, pointer_, offset, value):
-                for expr in (pointer_, offset, value):
+            case Store(_, pointer_, offset, value, count):
+                for expr in (pointer_, offset, value, *((count,) if count is not None else ())):
                     _use(expr, live)
-            case Free(pointer_, count):
+            case Move(target, other, moved) | Fill(target, other, moved):
+                for expr in (target, other, moved):
+                    _use(expr, live)
+            case Free(pointer_, freed):
                 _use(pointer_, live)
-                _use(count, live)
+                _use(freed, live)
             case Loop(counter, start, stop, _, inner):
                 # A name used in one turn may be used in the next: the body is read twice.
                 around = set(live)

@@ -15,6 +15,7 @@ from onchip.microcontroller.kernel_language.ir import (
     Declare,
     DotRun,
     Expr,
+    Fill,
     FlashByte,
     FlashLoad,
     FlashVector,
@@ -24,7 +25,9 @@ from onchip.microcontroller.kernel_language.ir import (
     Kind,
     Line,
     Load,
+    Lookup,
     Loop,
+    Move,
     Statement,
     Store,
     Taps,
@@ -100,8 +103,7 @@ class _Validator:
                 self.takes("RAMStore", pointer, Type.OUTPUT)
                 self.takes("RAMStore's offset", offset, Type.INT)
                 self.takes("RAMStore's value", value, kind.type)
-                if not 1 <= count <= 4 or (count < 4 and kind is not Kind.LANES):
-                    raise self.fail(f"RAMStore stores {count} of its lanes")
+                self.some("RAMStore stores", kind, count)
             case DotRun(rows, sources, w, run, _):
                 if run < 1 or len(rows) != len(sources) or (len(rows), len(rows[0])) not in _BLOCKS:
                     raise self.fail(f"no block makes {len(rows)} pixels of {run} bytes so")
@@ -114,6 +116,14 @@ class _Validator:
                 self.pointers("taps", sources, w)
                 if plus is not None:
                     self.takes("what taps add", plus, Type.INT)
+            case Move(target, source, count):
+                self.takes("a move", target, Type.OUTPUT)
+                self.takes("a move's source", source, *_RAM)
+                self.takes("a move's count", count, Type.INT)
+            case Fill(target, value, count):
+                self.takes("a fill", target, Type.OUTPUT)
+                self.takes("a fill's value", value, Type.INT)
+                self.takes("a fill's count", count, Type.INT)
             case Free(pointer, count):
                 self.takes("RAMFree", pointer, *_RAM)
                 self.takes("RAMFree's count", count, Type.INT)
@@ -148,6 +158,14 @@ class _Validator:
         if w.name not in self.registers:
             raise self.fail(f"{what} moves {w.name}, which is no register")
 
+    def some(self, what: str, kind: Kind, count: Expr | None) -> None:
+        """Check how many elements of a vector are loaded or stored."""
+        if count is None:
+            return
+        self.takes(f"what {what}", count, Type.INT)
+        if kind.elements == 1 or (isinstance(count, Const) and count.value < 1):
+            raise self.fail(f"{what} {count.value if isinstance(count, Const) else 'some'} of its elements")
+
     def takes(self, what: str, value: Expr, *types: Type) -> None:
         # Writable bytes may be read: an OUTPUT is an INPUT too.
         given = self.type(value)
@@ -178,9 +196,13 @@ class _Validator:
                 if tuple(a.type for a in arguments) != takes:
                     given = ", ".join(a.type.name for a in arguments)
                     raise self.fail(f"{name} takes ({', '.join(t.name for t in takes)}), not ({given})")
-            case Load(_, pointer_, offset):
+            case Load(kind, pointer_, offset, count):
                 self.takes("RAMLoad", pointer_, *_RAM)
                 self.takes("RAMLoad's offset", offset, Type.INT)
+                self.some("RAMLoad loads", kind, count)
+            case Lookup(flash, index):
+                self.takes("a lookup", flash, Type.FLASH)
+                self.takes("a lookup's index", index, Type.VECTOR)
             case Line(lines, index):
                 self.takes("a line", lines, Type.LINES)
                 self.takes("a line's index", index, Type.INT)

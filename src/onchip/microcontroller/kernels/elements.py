@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import (
     Add,
     Extremum,
@@ -26,6 +27,13 @@ from onchip.microcontroller.int8.model import (
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernels.elements_vector import (
+    VECTOR_FORMS,
+    By,
+    Operands,
+    VectorElements,
+    by_of,
+)
 
 __all__ = ["ElementShape", "Operand", "element_shape", "element_words", "elements"]
 
@@ -33,7 +41,7 @@ Operand = Literal["none", "map", "pixel", "one", "constant pixel", "constant one
 """The second operand: another map, one pixel or one byte for all, in RAM or among the constants."""
 Elementwise = Pairwise | Table | PReLU
 Does = Literal["add", "sub", "sub_turned", "square", "mul", "least", "most", "table", "prelu"]
-DOWN = 1 << 30
+FOUR = 4
 ADD_WORDS, MUL_WORDS, PRELU_WORDS = 13, 8, 7
 """Words in front of the bytes of a constant operand."""
 
@@ -47,6 +55,11 @@ class ElementShape:
     second: Operand = "none"
     exact: bool = False
     """True if some factor is above one, or some value too large for the short form of scaling."""
+    by: tuple[By, ...] = ()
+    """With vectors, how factors scale."""
+    vector: bool = False
+    fours: Literal["", "packed", "plain"] = ""
+    """For the extremes of two maps without gaps: four bytes at a time, as a word or byte by byte."""
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
@@ -60,7 +73,12 @@ def packed(values: Int8) -> list[int]:
 
 
 def element_shape(
-    layer: Elementwise, *, reverse: bool = False, in_step: int = 0, out_step: int = 0
+    layer: Elementwise,
+    *,
+    reverse: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    forms: Forms = "packed",
 ) -> ElementShape:
     """Return the shape of the kernel that a layer needs."""
     channels = layer.output_shape[3]
@@ -82,11 +100,16 @@ def element_shape(
     elif isinstance(layer, PReLU):
         second = "constant one" if layer.alpha.size == 1 else "constant pixel"
         exact = max(layer.shift, layer.shift_below) > 0
+    vector = forms == "vector" and does in VECTOR_FORMS
+    close = {in_step, out_step} <= {0, channels} and second == "map" and isinstance(layer, Extremum)
     return ElementShape(
         does=does,
         channels=channels,
         second=second,
         exact=exact,
+        by=by_of(layer) if vector and isinstance(layer, Pairwise) else (),
+        vector=vector,
+        fours=forms if close and (forms == "packed" or forms == "plain") else "",
         reverse=reverse,
         in_step=in_step,
         out_step=out_step,
@@ -141,6 +164,12 @@ def elements(name: str, shape: ElementShape) -> Function:
     )
     lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
     weights = k.flash("weights")
+    if shape.vector:
+        _vector_lines(k, shape, (lines, out, x0, x1, weights))
+        return k.finish()
+    if shape.fours:
+        _extreme_lines(k, shape, (lines, out, x0, x1))
+        return k.finish()
     compute = _COMPUTE[shape.does](k, shape, weights)
     step = shape.in_step or shape.channels
     for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
@@ -161,6 +190,70 @@ def elements(name: str, shape: ElementShape) -> Function:
                 b = a
             k.RAMStore(o, c, compute(a, b))
     return k.finish()
+
+
+def _extreme_lines(k: Kernel, shape: ElementShape, given: tuple[Var, Var, Var, Var]) -> None:
+    """Emit the line as one run; four bytes are read before the first of them is written."""
+    lines, out, x0, x1 = given
+    begin = k.let("begin", x0 * shape.channels)
+    count = k.let("count", (x1 - x0) * shape.channels)
+    first, second = (k.let(f"map{i}", k.line(lines, i) + begin) for i in (0, 1))
+    o, whole = k.let("o", out + begin), k.let("whole", count & -FOUR)
+    compute = _extremum(k, shape, lines)
+
+    def byte(c: Expr) -> Expr:
+        a, b = (k.RAMLoad(m, c, Kind.BYTE, name="byte") for m in (first, second))
+        return k.let("made", compute(a, b))
+
+    def four(c: Expr) -> None:
+        if shape.fours == "packed":
+            a, b = (k.RAMLoad(m, c, name="word") for m in (first, second))
+            k.RAMStore(o, c, call(f"{shape.does}_bytes", a, b), Kind.WORD)
+            return
+        made = [byte(c + i) for i in range(FOUR)]
+        for i, value in enumerate(made):
+            k.RAMStore(o, c + i, value)
+
+    def rest() -> None:
+        for c in k.span(whole, count, reverse=shape.reverse, name="c"):
+            k.RAMStore(o, c, byte(c))
+
+    if shape.reverse:
+        rest()
+        for c in k.loop(whole - FOUR, -1, -FOUR, name="c"):
+            four(c)
+        return
+    for c in k.loop(0, whole, FOUR, name="c"):
+        four(c)
+    rest()
+
+
+def _vector_lines(k: Kernel, shape: ElementShape, given: tuple[Var, Var, Var, Var, Var]) -> None:
+    """Emit the line in runs: one where nothing lies between its pixels, else one a pixel."""
+    lines, out, x0, x1, weights = given
+    channels, head = shape.channels, _HEAD.get(shape.does, 0)
+    made = VectorElements(k, weights, shape.does, shape.second, shape.by, shape.exact, head)
+    step, out_step = shape.in_step or channels, shape.out_step or channels
+    if step == out_step == channels and not shape.second.endswith("pixel"):
+        begin = k.let("begin", x0 * channels)
+        second = k.line(lines, 1) if shape.second in ("map", "one") else None
+        second = second + begin if second is not None and shape.second == "map" else second
+        at = Operands(
+            k.let("first_map", k.line(lines, 0) + begin),
+            second if second is None else k.let("second_map", second),
+            k.let("o", out + begin),
+        )
+        made.run(at, (x1 - x0) * channels, reverse=shape.reverse)
+        return
+    for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
+        second = k.line(lines, 1) if shape.second in ("map", "pixel", "one") else None
+        second = second + x * step if second is not None and shape.second == "map" else second
+        at = Operands(
+            k.let("first_map", k.line(lines, 0) + x * step),
+            second if second is None else k.let("second_map", second),
+            k.let("o", out + x * out_step),
+        )
+        made.run(at, channels, reverse=shape.reverse)
 
 
 _Compute = Callable[[Expr, Expr], Expr]

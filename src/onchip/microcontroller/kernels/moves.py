@@ -6,21 +6,25 @@ pixel reads.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Concat, Pad, Resize
 from onchip.microcontroller.int8.reference import bilinear_places, nearest_places
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
-from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernel_language.ir import Expr, Var, as_expr
 
 __all__ = [
     "ConcatShape",
     "PadShape",
     "ResizeShape",
+    "chunks",
     "concat",
     "concat_shape",
     "copied",
+    "copied_by_vectors",
     "pad",
     "pad_shape",
     "pad_words",
@@ -29,13 +33,15 @@ __all__ = [
     "resize_words",
 ]
 
-FINE = 10
-"""Bits of a bilinear weight."""
+FINE, VECTOR = 10, 16
+"""Bits of a bilinear weight, bytes of a vector."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PadShape:
     """The parameters of a padding kernel: channels of the map, in front of them and behind."""
+
+    vector: bool = False
 
     channels: int
     front: int = 0
@@ -51,6 +57,8 @@ class PadShape:
 class ConcatShape:
     """The parameters of a concatenation: the axis in the kernel's own terms, and every part's size."""
 
+    vector: bool = False
+
     axis: Literal["lines", "pixels", "channels"]
     channels: tuple[int, ...]
     lengths: tuple[int, ...]
@@ -63,6 +71,8 @@ class ConcatShape:
 class ResizeShape:
     """The parameters of a resizing."""
 
+    vector: bool = False
+
     channels: int
     bilinear: bool
     rows: int
@@ -73,7 +83,13 @@ class ResizeShape:
 
 
 def pad_shape(
-    layer: Pad, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
+    layer: Pad,
+    *,
+    reverse: bool = False,
+    columns: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    forms: Forms = "packed",
 ) -> PadShape:
     """Return the shape of the kernel that a padding needs."""
     front, back = layer.channels
@@ -83,6 +99,7 @@ def pad_shape(
         front=front,
         back=back,
         before=before,
+        vector=forms == "vector",
         reverse=reverse,
         in_step=in_step,
         out_step=out_step,
@@ -102,12 +119,16 @@ def pad(name: str, shape: PadShape) -> Function:
     patch = k.output("patch")
     value = k.constant(k.flash("weights"), 0, "value")
     outputs = shape.front + shape.channels + shape.back
+    if outputs == shape.channels == (shape.in_step or outputs) == (shape.out_step or outputs):
+        _padded_line(k, shape, k.line(lines, 0), out, (x0, x1), first < last, width, value)
+        return k.finish()
+    copied = _copy(shape)
     for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
         column = k.let("column", x - shape.before)
         o = k.let("o", out + x * (shape.out_step or outputs))
         with k.when((first < last) & (column >= 0) & (column < width)):
             row = k.let("row", k.line(lines, 0) + column * (shape.in_step or shape.channels))
-            copied(k, row, patch, shape.channels, behind=shape.front)
+            copied(k, row, patch, shape.channels, shape.front)
             _fill(k, patch, 0, shape.front, value)
             _fill(k, patch, shape.front + shape.channels, outputs, value)
             copied(k, patch, o, outputs)
@@ -116,8 +137,44 @@ def pad(name: str, shape: PadShape) -> Function:
     return k.finish()
 
 
+def _padded_line(
+    k: Kernel,
+    shape: PadShape,
+    line: Expr,
+    out: Var,
+    ends: tuple[Var, Var],
+    exists: Expr,
+    width: Var,
+    value: Expr,
+) -> None:
+    """Emit a line whose pixels lie one behind the other: what is inside moves in one piece."""
+    channels, (x0, x1) = shape.channels, ends
+
+    def fill(begin: Expr, end: Expr) -> None:
+        k.fill(out + begin * channels, value, (end - begin) * channels)
+
+    with k.when(exists):
+        low = k.let("low", k.least(k.most(x0, shape.before), x1))
+        high = k.let("high", k.most(k.least(x1, width + shape.before), low))
+        fill(*((high, x1) if shape.reverse else (x0, low)))
+        k.move(out + low * channels, line + (low - shape.before) * channels, (high - low) * channels)
+        fill(*((x0, low) if shape.reverse else (high, x1)))
+    with k.otherwise():
+        fill(x0, x1)
+
+
+def _copy(shape: PadShape | ConcatShape | ResizeShape) -> Callable[..., None]:
+    """Return what emits a copy between places that do not overlap, `behind` bytes further."""
+    return copied_by_vectors if shape.vector else copied
+
+
 def concat_shape(
-    layer: Concat, *, reverse: bool = False, columns: bool = False, out_step: int = 0
+    layer: Concat,
+    *,
+    reverse: bool = False,
+    columns: bool = False,
+    out_step: int = 0,
+    forms: Forms = "packed",
 ) -> ConcatShape:
     """Return the shape of a concatenation's kernel; its inputs' pixels are contiguous."""
     along, across = (1, 2) if columns else (2, 1)
@@ -131,6 +188,7 @@ def concat_shape(
         axis=axes[layer.axis],
         channels=tuple(part[3] for part in parts),
         lengths=tuple(part[along] for part in parts),
+        vector=forms == "vector",
         reverse=reverse,
         out_step=out_step,
     )
@@ -144,12 +202,13 @@ def concat(name: str, shape: ConcatShape) -> Function:
     k = Kernel(name, f"Concatenation along {shape.axis}: pixels [x0, x1) of a line.")
     lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
     patch = k.output("patch")
+    copied = _copy(shape)
     if shape.axis == "channels":
         outputs = sum(shape.channels)
         for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
             at = 0
             for i, many in enumerate(shape.channels):
-                copied(k, k.let("row", k.line(lines, i) + x * many), patch, many, behind=at)
+                copied(k, k.let("row", k.line(lines, i) + x * many), patch, many, at)
                 at += many
             copied(k, patch, k.let("o", out + x * (shape.out_step or outputs)), outputs)
         return k.finish()
@@ -172,12 +231,20 @@ def concat(name: str, shape: ConcatShape) -> Function:
     return k.finish()
 
 
-def resize_shape(layer: Resize, *, reverse: bool = False, in_step: int = 0, out_step: int = 0) -> ResizeShape:
+def resize_shape(
+    layer: Resize,
+    *,
+    reverse: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    forms: Forms = "packed",
+) -> ResizeShape:
     """Return the shape of the kernel that a resizing needs, row by row."""
     return ResizeShape(
         channels=layer.output_shape[3],
         bilinear=layer.mode == "bilinear",
         rows=layer.output_shape[1],
+        vector=forms == "vector",
         reverse=reverse,
         in_step=in_step,
         out_step=out_step,
@@ -208,6 +275,7 @@ def resize(name: str, shape: ResizeShape) -> Function:
     k = Kernel(name, f"Resizing of {shape.channels} channels, {mode}: pixels [x0, x1) of line y.")
     lines, out, x0, x1 = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1")
     y, patch, weights = k.number("y"), k.output("patch"), k.flash("weights")
+    copied = _copy(shape)
     step = shape.in_step or shape.channels
     fine = k.constant(weights, y, "below") if shape.bilinear else None
     for x in k.span(x0, x1, reverse=shape.reverse, name="x"):
@@ -243,11 +311,30 @@ def _mixed(k: Kernel, lines: Var, columns: tuple[Expr, Expr], across: Expr, down
 
 def _fill(k: Kernel, o: Expr, begin: int, end: int, value: Expr) -> None:
     if begin < end:
-        for i in k.loop(begin, end, name="i"):
-            k.RAMStore(o, i, value)
+        k.fill(o + begin, value, end - begin)
 
 
-def copied(k: Kernel, row: Expr, o: Expr, count: int, *, behind: int = 0, reverse: bool = False) -> None:
+def copied(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0, *, reverse: bool = False) -> None:
     """Emit the copy of `count` bytes from `row` to `o`, `behind` bytes further."""
     for i in k.span(0, count, reverse=reverse, name="i"):
         k.RAMStore(o, i + behind, k.RAMLoad(row, i, Kind.BYTE, name="byte"))
+
+
+def copied_by_vectors(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0) -> None:
+    """Emit the copy between places that do not overlap, sixteen bytes at a time."""
+    for c, some in chunks(k, count, VECTOR):
+        sixteen = k.RAMLoad(row, c, Kind.VECTOR, name="sixteen", count=some)
+        k.RAMStore(o, c + behind, sixteen, Kind.VECTOR, some)
+
+
+def chunks(k: Kernel, count: int, size: int, begin: int = 0) -> Iterator[tuple[Expr, int | None]]:
+    """Emit the loop over chunks from `begin`: their first, and how many if there is no whole chunk.
+
+    The last chunk overlaps those before it where `count` is no multiple.
+    """
+    whole = count - (count - begin) % size
+    if whole > begin:
+        for c in k.loop(begin, whole, size, name="c"):
+            yield c, None
+    if whole < count:
+        yield (as_expr(count - size), None) if count >= size else (as_expr(whole), count - whole)

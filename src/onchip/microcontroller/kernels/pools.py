@@ -7,19 +7,31 @@ workspace and then copied: the output may overlap everything that no later pixel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import AveragePool, MaxPool, Mean
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
-from onchip.microcontroller.kernels.moves import copied
+from onchip.microcontroller.kernels.elements_vector import By, by_shift
+from onchip.microcontroller.kernels.moves import copied, copied_by_vectors
+from onchip.microcontroller.kernels.pools_vector import (
+    LEAST_CHANNELS,
+    MOST_PLACES,
+    Finish,
+    averaging,
+    gathered_line,
+    pixel,
+)
 
 __all__ = ["PoolShape", "add_line", "finish_sums", "pool", "pool_shape", "pool_words"]
 
 Pooling = AveragePool | MaxPool | Mean
-LEAST = -(1 << 31)
+LEAST, FOUR = -(1 << 31), 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +46,26 @@ class PoolShape:
     before: int = 0
     exact: bool = False
     """For a scaled mean: true if its factor is above one, or its sums reach 2**30."""
+    by: By | None = None
+    """With vectors, how a scaled mean's factor scales."""
+    forms: Forms = "packed"
     reverse: bool = False
     in_step: int = 0
     out_step: int = 0
 
+    @property
+    def vectors(self) -> bool:
+        return self.forms == "vector" and self.channels >= LEAST_CHANNELS
+
 
 def pool_shape(
-    layer: Pooling, *, reverse: bool = False, columns: bool = False, in_step: int = 0, out_step: int = 0
+    layer: Pooling,
+    *,
+    reverse: bool = False,
+    columns: bool = False,
+    in_step: int = 0,
+    out_step: int = 0,
+    forms: Forms = "packed",
 ) -> PoolShape:
     """Return the shape of the kernel that a layer needs."""
     along = 0 if columns else 1
@@ -49,6 +74,7 @@ def pool_shape(
         kernel, stride, before = (sizes[0], sizes[1]), (sizes[0], sizes[1])[along], 0
     else:
         kernel, stride, before = layer.kernel, layer.stride[along], layer.padding[along]
+    vector = forms == "vector" and layer.output_shape[3] >= LEAST_CHANNELS
     return PoolShape(
         does="average"
         if isinstance(layer, AveragePool)
@@ -60,6 +86,8 @@ def pool_shape(
         stride=stride,
         before=before,
         exact=isinstance(layer, Mean) and (layer.shift > 0 or layer.count * 256 >= 1 << 30),
+        by=by_shift(layer.shift) if vector and isinstance(layer, Mean) else None,
+        forms=forms,
         reverse=reverse,
         in_step=in_step,
         out_step=out_step,
@@ -106,6 +134,27 @@ class _Finish:
             k.set(y, scaled + value["output_offset"])
         return k.least(k.most(y, value["low"]), value["high"])
 
+    def vectors(self, count: Expr) -> Finish | None:
+        """Return what makes bytes of vectors of sums; None where the greatest needs nothing."""
+        k, value = self.k, self.value
+        low, high = value["low"], value["high"]
+        if self.shape.does == "greatest":
+            return None
+        if self.shape.does == "average":
+            return averaging(k, low, high, count)
+        # Words hold a shift to the right, except where the factor is above one or the sums are large.
+        shift = value["shift"] if self.shape.exact else k.let("shift_left", 0 - value["shift"])
+        return Finish(
+            k,
+            low,
+            high,
+            by=self.shape.by,
+            moved=value["moved"],
+            multiplier=value["multiplier"],
+            shift=shift,
+            offset=value["output_offset"],
+        )
+
     def more(self, total: Var, byte: Expr) -> None:
         """Add one byte of the window."""
         k = self.k
@@ -131,7 +180,24 @@ def pool(name: str, shape: PoolShape) -> Function:
         end = k.let("end", k.least(left + taps, width))
         count = k.let("places", (last - first) * (end - begin))
         o = k.let("o", out + x * (shape.out_step or shape.channels))
-        for c in k.span(0, shape.channels, reverse=shape.reverse, name="c"):
+
+        def places(add: Callable[[Expr], None], begin: Expr = begin, end: Expr = end) -> None:
+            for line in k.loop(first, last, name="line"):
+                row = k.let("row", k.line(lines, line))
+                for column in k.loop(begin, end, name="column"):
+                    add(row + column * step)
+
+        if shape.vectors and (shape.does == "greatest" or lines_of * taps <= MOST_PLACES):
+            low, high = finish.value["low"], finish.value["high"]
+            pixel(k, shape.channels, patch, places, finish.vectors(count), low, high)
+            copied_by_vectors(k, patch, o, shape.channels)
+            continue
+        fours = 0
+        if shape.forms in ("packed", "plain"):
+            fours = shape.channels // FOUR * FOUR
+            for c in k.loop(0, fours, FOUR, name="c") if fours else ():
+                _four_channels(k, shape, finish, patch, places, c, count)
+        for c in k.span(fours, shape.channels, reverse=shape.reverse, name="c"):
             total = k.RegAlloc("total", LEAST if shape.does == "greatest" else 0)
             for line in k.loop(first, last, name="line"):
                 row = k.let("row", k.line(lines, line) + c)
@@ -142,13 +208,58 @@ def pool(name: str, shape: PoolShape) -> Function:
     return k.finish()
 
 
+def _four_channels(
+    k: Kernel,
+    shape: PoolShape,
+    finish: _Finish,
+    patch: Expr,
+    places: Callable[[Callable[[Expr], None]], None],
+    c: Expr,
+    count: Expr,
+) -> None:
+    """Emit four channels of a pixel: from words, if they hold what is gathered, or each in a register."""
+    packed = shape.forms == "packed"
+    low, high = finish.value["low"], finish.value["high"]
+    if packed and shape.does == "greatest":
+        most = k.RegAlloc("most", call("four_bytes", -128))
+        places(lambda at: k.set(most, call("most_bytes", most, k.RAMLoad(at, c, name="word"))))
+        held = call("most_bytes", most, call("four_bytes", low))
+        k.RAMStore(patch, c, call("least_bytes", held, call("four_bytes", high)), Kind.WORD)
+        return
+    if packed and prod(shape.kernel) <= MOST_PLACES:
+        pairs = [k.RegAlloc(name, call("broadcast", 0)) for name in ("even", "odd")]
+
+        def add_pairs(at: Expr) -> None:
+            word = k.RAMLoad(at, c, name="word")
+            for pair, widened in zip(pairs, ("widen_even_plus", "widen_odd_plus"), strict=True):
+                k.set(pair, call(widened, pair, word))
+
+        places(add_pairs)
+        totals = [k.let("total", call(f"{half}_half", pair)) for half in ("low", "high") for pair in pairs]
+    else:
+        first = LEAST if shape.does == "greatest" else 0
+        registers = [k.RegAlloc(f"total{i}", first) for i in range(FOUR)]
+
+        def add_bytes(at: Expr) -> None:
+            for i, total in enumerate(registers):
+                finish.more(total, k.RAMLoad(at, c + i, Kind.BYTE, name="byte"))
+
+        places(add_bytes)
+        totals = registers
+    for i, total in enumerate(totals):
+        k.RAMStore(patch, c + i, finish.byte(total, count))
+
+
 def add_line(name: str, shape: PoolShape) -> Function:
     """Return the kernel that gathers pixels [x0, x1) of a line into one integer a channel."""
     k = Kernel(name, f"Gathers pixels [x0, x1) of a line of {shape.channels} channels: {shape.does}.")
     lines, x0, x1, sums = k.lines("lines"), k.number("x0"), k.number("x1"), k.output("sums")
     greatest = shape.does == "greatest"
     step = shape.in_step or shape.channels
-    for c in k.loop(0, shape.channels, name="c"):
+    done = 0
+    if shape.vectors:
+        done = gathered_line(k, shape.channels, sums, k.let("line", k.line(lines, 0)), x0, x1, step, greatest)
+    for c in k.loop(done, shape.channels, name="c"):
         total = k.RegAlloc("total", k.RAMLoad(sums, c * 4, Kind.INT, name="before"))
         row = k.let("row", k.line(lines, 0) + c)
         for x in k.loop(x0, x1, name="x"):

@@ -121,28 +121,35 @@ def kernel_for(
             words = depthwise_words(layer, deep, columns=columns)
             return _use("depthwise", depthwise, deep, words, 0, 1, DEPTHWISE_CHUNK)
         case AveragePool() | MaxPool() | Mean():
-            return _use("pool", pool, pool_shape(layer, **turned), pool_words(layer), workspace_bytes(layer))
+            pooled = pool_shape(layer, forms=forms, **turned)
+            return _use("pool", pool, pooled, pool_words(layer), workspace_bytes(layer))
         case Pairwise() | Table() | PReLU():
-            element = element_shape(layer, **straight)
+            element = element_shape(layer, forms=forms, **straight)
             operand = layer.constant if isinstance(layer, Pairwise) and element.second == "map" else None
             return _use("elements", elements, element, element_words(layer), operand=operand)
         case Softmax():
             softmax = SoftmaxShape(channels=layer.output_shape[3], **straight)
             return _use("softmax", softmax_kernel, softmax, softmax_words(layer))
         case Pad():
-            return _use("pad", pad, pad_shape(layer, **turned), pad_words(layer), workspace_bytes(layer))
+            return _use(
+                "pad", pad, pad_shape(layer, forms=forms, **turned), pad_words(layer), workspace_bytes(layer)
+            )
         case Concat():
             if in_step:
                 raise ModelError(
                     "a concatenation reads pixels that lie one behind the other", item=layer.name
                 )
-            shape_ = concat_shape(layer, reverse=reverse, columns=columns, out_step=out_step)
+            shape_ = concat_shape(layer, reverse=reverse, columns=columns, out_step=out_step, forms=forms)
             return _use("concat", concat, shape_, [], workspace_bytes(layer))
         case Resize():
             if columns:
                 raise ModelError("a resizing is made row by row", item=layer.name)
             return _use(
-                "resize", resize, resize_shape(layer, **straight), resize_words(layer), workspace_bytes(layer)
+                "resize",
+                resize,
+                resize_shape(layer, forms=forms, **straight),
+                resize_words(layer),
+                workspace_bytes(layer),
             )
         case Own():
             if columns or in_step or out_step:
@@ -153,9 +160,11 @@ def kernel_for(
     raise ModelError(f"no kernel makes {type(layer).__name__}", item=layer.name)
 
 
-def pool_sums_for(layer: AveragePool | MaxPool | Mean, *, in_step: int = 0) -> PoolSums:
+def pool_sums_for(
+    layer: AveragePool | MaxPool | Mean, *, in_step: int = 0, forms: Forms = "packed"
+) -> PoolSums:
     """Return the two kernels of a pool over a whole map that takes each line as it is made."""
-    shape = pool_shape(layer, in_step=in_step)
+    shape = pool_shape(layer, in_step=in_step, forms=forms)
     fill = 0x80 if shape.does == "greatest" else 0
     name = _name("pool", shape)
     return PoolSums(

@@ -87,7 +87,7 @@ class Library:
 
     def sums(self, number: int, layer: AveragePool | MaxPool | Mean) -> tuple[Call, Call, int]:
         """Return a pool over a whole map: the calls that add pixels and finish, and the sums' first bytes."""
-        use: PoolSums = pool_sums_for(layer)
+        use: PoolSums = pool_sums_for(layer, forms=self.forms)
         add = self._call(use.add, (), number, layer)
         return add, self._call(use.finish, use.words, number, layer), use.fill
 

@@ -11,14 +11,22 @@ from math import prod
 
 from onchip.microcontroller.int8.model import (
     AveragePool,
+    Concat,
     Conv,
     Depthwise,
+    Extremum,
     FullyConnected,
     Int8Model,
     Layer,
     MaxPool,
     Mean,
+    Mul,
+    Own,
+    Pad,
+    PReLU,
+    Resize,
     Softmax,
+    Table,
     macs,
 )
 
@@ -69,11 +77,21 @@ def kind_of(layer: Layer) -> str:
             return "depthwise"
         case FullyConnected():
             return "fully connected"
-        case AveragePool() | MaxPool() | Mean():
-            return "pool"
+        case AveragePool() | Mean():
+            return "mean"
+        case MaxPool():
+            return "greatest"
         case Softmax():
             return "softmax"
-    return "elements"
+        case Mul() | PReLU():
+            return "product"
+        case Extremum():
+            return "extreme"
+        case Table():
+            return "table"
+        case Pad() | Concat() | Resize():
+            return "move"
+    return "sum"
 
 
 def features(layer: Layer) -> tuple[int, ...]:
@@ -82,14 +100,22 @@ def features(layer: Layer) -> tuple[int, ...]:
     pixels, made = rows * columns, rows * columns * channels
     match layer:
         case Conv():
-            gathered = prod(layer.kernel) * layer.input_shapes[0][3] if layer.kernel != (1, 1) else 0
-            return macs(layer), made, pixels, pixels * gathered
+            run = prod(layer.kernel) * layer.input_shapes[0][3] // layer.groups
+            gathered = pixels * run if layer.kernel != (1, 1) else 0
+            return macs(layer), made, pixels, gathered, made * -(-run // 16)
         case Depthwise():
             return _taps(layer) * channels, made
         case FullyConnected():
             return macs(layer), made
-        case _:
+        case AveragePool() | MaxPool():
+            return made * prod(layer.kernel), made
+        case Mean():
+            return made * layer.count, made
+        case Softmax():
+            return made, pixels
+        case Own():
             return (max(made, *(prod(shape) for shape in layer.input_shapes)),)
+    return (made,)
 
 
 def _taps(layer: Depthwise) -> int:
