@@ -12,7 +12,7 @@ A file may name its documents, and the place of every figure in one of them:
     macs_per_second = "derived: 256 a cycle at 1 GHz"
     alignment_bytes = "assumed: the width of the bus"
 
-A figure of a `[[memory]]` is stated under the memory's name: `sram.bytes = "..."`.
+`caveat = "..."` is a line on what a plan for the chip does not know. A figure of a `[[memory]]` is stated under the memory's name: `sram.bytes = "..."`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from onchip.base.errors import ChipError
 
 __all__ = ["MARKS", "ORIGIN_KEYS", "Origin", "parse_origin", "stated_figures"]
 
-ORIGIN_KEYS = ("family", "unknown", "documents", "sources")
+ORIGIN_KEYS = ("family", "caveat", "unknown", "documents", "sources")
 """The keys of a file that say where its figures are from. None of them changes a plan."""
 
 MARKS = ("assumed", "derived")
@@ -43,20 +43,14 @@ class Origin:
     """The documents of a chip's figures by their short names, the source of each figure, and what is unknown.
 
     A source is `DOCUMENT: place`, `derived: how` or `assumed: why`. `unsourced` are figures that the file
-    states without a source.
+    states without a source. `caveat` is what a plan for the chip does not know of it.
     """
 
     documents: tuple[tuple[str, str], ...] = ()
     sources: tuple[tuple[str, str], ...] = ()
     unknown: tuple[str, ...] = ()
     unsourced: tuple[str, ...] = ()
-
-    def source_of(self, key: str) -> str:
-        """Return the source of a figure in words, its document with full reference; empty without one."""
-        source = dict(self.sources).get(key, "")
-        mark, _, place = source.partition(":")
-        document = dict(self.documents).get(mark)
-        return source if document is None else f"{document}: {place.strip()}"
+    caveat: str = ""
 
 
 def stated_figures(table: Mapping[str, Any]) -> Iterator[str]:
@@ -105,6 +99,7 @@ def parse_origin(table: Mapping[str, Any], known: Iterable[str], where: str) -> 
         tuple(sources.items()),
         tuple(dict.fromkeys(unknown)),
         tuple(key for key in stated if key not in sources),
+        dict(_texts({"caveat": table["caveat"]}, "caveat", where))["caveat"] if "caveat" in table else "",
     )
 
 
