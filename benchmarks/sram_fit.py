@@ -1,13 +1,13 @@
 """The law of SRAM area and energy in `onchip.machines.sram`: fitted to outputs of CACTI 7, with its errors.
 
-    python benchmarks/sram_fit.py                      # print the law, its errors, and published figures beside it
-    python benchmarks/sram_fit.py --write              # write src/onchip/machines/sram.toml
-    python benchmarks/sram_fit.py --cacti PATH         # ask CACTI again, and write benchmarks/sram_points.csv
+    python benchmarks/sram_fit.py                # print the law, its errors, published figures beside it
+    python benchmarks/sram_fit.py --write        # write src/onchip/machines/sram.toml
+    python benchmarks/sram_fit.py --cacti PATH   # ask CACTI again, and write benchmarks/sram_points.csv
 
-`sram_points.csv` is what CACTI 7 answers (github.com/HewlettPackard/cacti, the version that ZigZag carries at
-github.com/KULeuven-MICAS/zigzag 3d12a96e9d52) for one bank of RAM with one port for reading and writing, cells and
-periphery of low standby power (itrs-lstp), 300 K, conservative wires, no ECC, optimised for dynamic energy, leakage
-and area alike: 5 nodes, 3 widths of an access, sizes in powers of two. `PATH` is its executable; it runs in its own folder.
+`sram_points.csv` is what CACTI 7 answers (the version that ZigZag carries, github.com/KULeuven-MICAS/zigzag
+3d12a96e9d52) for one bank of RAM with one port for reading and writing: cells and periphery of low standby
+power (itrs-lstp), 300 K, conservative wires, no ECC, optimised for dynamic energy, leakage and area alike; 5
+nodes, 3 widths of an access, 8 sizes. `PATH` is its executable; it runs in its own folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TARGET = HERE.parent / "src" / "onchip" / "machines" / "sram.toml"
 
 NODES = (22, 32, 45, 65, 90)
 WIDTHS = (8, 16, 32)
-KIBIBYTES = tuple(4 << n for n in range(14))
+KIBIBYTES = (4, 16, 64, 256, 1024, 4096, 16384, 32768)
 COLUMNS = ("nm", "width_bytes", "kib", "read_pj", "write_pj", "mm2", "access_ns", "leakage_mw")
 
 ASKED = """
@@ -74,7 +74,39 @@ ASKED = """
 -Print level (DETAILED, CONCISE) - "DETAILED"
 -Print input parameters - "true"
 -Force cache config - "false"
+-Ndwl 1
+-Ndbl 1
+-Nspd 0
+-Ndcm 1
+-Ndsam1 0
+-Ndsam2 0
+-dram_type "DDR3"
+-io state "WRITE"
+-addr_timing 1.0
+-mem_density 4 Gb
+-bus_freq 800 MHz
+-duty_cycle 1.0
+-activity_dq 1.0
+-activity_ca 0.5
+-num_dq 72
+-num_dqs 18
+-num_ca 25
+-num_clk 2
+-num_mem_dq 2
+-mem_data_width 8
+-rtt_value 10000
+-ron_value 34
+-tflight_value
+-num_bobs 1
+-capacity 80
+-num_channels_per_bob 1
+-first metric "Cost"
+-second metric "Bandwidth"
+-third metric "Energy"
+-DIMM model "ALL"
+-mirror_in_bob "F"
 """
+"""What CACTI is asked. The lines from `dram_type` on are of DRAM modules, which it reckons, too; it wants them."""
 
 ANSWERS = {
     "read_pj": (r"Total dynamic read energy per access \(nJ\): ([\d.e+-]+)", 1000.0),
@@ -87,7 +119,14 @@ PUBLISHED = (
     ("Horowitz, ISSCC 2014: cache of 8 KB, 45 nm, 64 bits read", 45, 8, 8, "read", 10 / 8),
     ("Horowitz, ISSCC 2014: cache of 32 KB, 45 nm, 64 bits read", 45, 8, 32, "read", 20 / 8),
     ("Horowitz, ISSCC 2014: cache of 1 MB, 45 nm, 64 bits read", 45, 8, 1024, "read", 100 / 8),
-    ("Jouppi et al., ISCA 2017: 24 MiB are 29 % of at most 331 mm2, 28 nm", 28, 32, 24 * 1024, "area", 0.29 * 331),
+    (
+        "Jouppi et al., ISCA 2017: 24 MiB are 29 % of at most 331 mm2, 28 nm",
+        28,
+        32,
+        24 * 1024,
+        "area",
+        0.29 * 331,
+    ),
 )
 """Figures that others published: node, width, KiB, what, value. They are no part of the fit."""
 
@@ -112,9 +151,12 @@ def asked_of_cacti(program: Path) -> Iterator[Point]:
                     found = {name: re.search(pattern, said) for name, (pattern, _) in ANSWERS.items()}
                     if sides is None or None in found.values():
                         continue  # CACTI knows no such macro
-                    yield {"nm": nm, "width_bytes": width, "kib": kib, "mm2": float(sides[1]) * float(sides[2])} | {
-                        name: float(match[1]) * ANSWERS[name][1] for name, match in found.items() if match
-                    }
+                    yield {
+                        "nm": nm,
+                        "width_bytes": width,
+                        "kib": kib,
+                        "mm2": float(sides[1]) * float(sides[2]),
+                    } | {name: float(match[1]) * ANSWERS[name][1] for name, match in found.items() if match}
 
 
 def read_points() -> list[Point]:
@@ -128,7 +170,9 @@ def write_points(points: Iterator[Point]) -> None:
     with POINTS.open("w", encoding="utf-8", newline="") as file:
         out = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         out.writeheader()
-        out.writerows({key: f"{point[key]:.6g}" for key in COLUMNS} for point in points)
+        for point in points:
+            out.writerow({key: f"{point[key]:.6g}" for key in COLUMNS})
+            file.flush()
 
 
 def fitted(points: list[Point], name: str) -> dict[str, float]:
@@ -158,8 +202,8 @@ def written(laws: dict[str, dict[str, float]], count: int) -> str:
     """Return the TOML of the law."""
     lines = [
         "# benchmarks/sram_fit.py --write writes this file.",
-        f'source = "CACTI 7, itrs-lstp, 300 K, one bank with one port: {count} points in benchmarks/sram_points.csv"',
-        'dram_source = "github.com/Accelergy-Project/accelergy-cacti-plug-in at 291018b12cc9, cacti_wrapper.py"',
+        f'source = "CACTI 7, itrs-lstp, 300 K, a bank, a port: {count} points, benchmarks/sram_points.csv"',
+        'dram_source = "github.com/Accelergy-Project/accelergy-cacti-plug-in 291018b12cc9, cacti_wrapper.py"',
     ]
     for name, law in laws.items():
         lines += ["", f"[{name}]", *(f"{key} = {value}" for key, value in law.items())]
@@ -182,7 +226,9 @@ def main() -> None:
     print("| figure | law | mean error | largest |\n|---|---|---:|---:|")
     for name, law in laws.items():
         unit = "mm2" if name == "area" else f"pJ a byte {name}"
-        terms = f"{law['factor']:.3g} · KiB^{law['size']:.3f} · width^{law['width']:.3f} · nm^{law['node']:.3f}"
+        terms = (
+            f"{law['factor']:.3g} · KiB^{law['size']:.3f} · width^{law['width']:.3f} · nm^{law['node']:.3f}"
+        )
         print(f"| {unit} | {terms} | {law['mean_error']:.1%} | {law['most_error']:.1%} |")
     print("\n| published | says | law | law / published |\n|---|---:|---:|---:|")
     for title, nm, width, kib, what, value in PUBLISHED:

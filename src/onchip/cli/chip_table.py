@@ -40,7 +40,9 @@ def listed(found: Sequence[Chip]) -> Group:
     from onchip.report.grid import Grid
 
     families = sorted({chip.family or OWN for chip in found}, key=lambda name: (name != "Templates", name))
-    grid = Grid(("chip", False), ("on chip", True), ("GMAC/s", True), ("DRAM GB/s", True), ("what it is", False))
+    grid = Grid(
+        ("chip", False), ("on chip", True), ("GMAC/s", True), ("DRAM GB/s", True), ("what it is", False)
+    )
     for family in families:
         grid.add_row(Text(visible(family), style="bold"))
         for chip in (one for one in found if (one.family or OWN) == family):
@@ -74,7 +76,7 @@ def _rate(chip: Chip, key: str) -> str:
 
 
 def figures_of(chip: Chip) -> Iterator[tuple[str, str]]:
-    """Yield the figures that a chip states, in words, by the names under which its file gives their sources."""
+    """Yield the figures that a chip states, in words, by the names that their sources have."""
     for key, value in chip.figures().items():
         if key not in ("name", "description", "memories") and value not in (None, "", False, ()):
             yield key, _in_words(value)
@@ -109,7 +111,12 @@ def datasheet(chip: Chip) -> Group:
         grid.add_row(visible(key), visible(value), visible(source_of(chip, key), 400))
     for key in chip.unknown:
         grid.add_row(visible(key), "unknown", "in no document that its file names")
-    said: list[RenderableType] = [Text(f"{visible(chip.name)}: {visible(chip.description, 200)}"), Text(), grid, Text()]
+    said: list[RenderableType] = [
+        Text(f"{visible(chip.name)}: {visible(chip.description, 200)}"),
+        Text(),
+        grid,
+        Text(),
+    ]
     documents = () if chip.origin is None else chip.origin.documents
     if chip.origin is not None and chip.origin.caveat:
         said[1:1] = [Text(visible(chip.origin.caveat, 400))]

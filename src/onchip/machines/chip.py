@@ -68,6 +68,9 @@ RATES = tuple(keys_of(Rates))
 DATAFLOWS = ("ow-cout", "cin-cout", "oh-ow")
 """The two loops of a convolution that an array of processing elements unrolls, as Optimus names them."""
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""The names of chips."""
+
 NO_ARRAY = (1, 1, 16)
 """The tile of a chip that states no array or dataflow: sixteen channels, as Optimus' default chip has."""
 
@@ -142,7 +145,9 @@ class Chip:
         value: int | float | None = keys_of(Chip)[key].of(self)
         if value is None:
             unknown = " (unknown: no document that its file names has it)" if key in self.unknown else ""
-            raise ChipError(f"does not state {key}, which {purpose} needs{unknown}", where=f"chip {self.name}")
+            raise ChipError(
+                f"does not state {key}, which {purpose} needs{unknown}", where=f"chip {self.name}"
+            )
         return value
 
     @property
@@ -185,11 +190,10 @@ def load_chip(name_or_path: str | Path) -> Chip:
     text = str(name_or_path)
     if text.endswith(".toml") or "/" in text:
         return parse_chip(read_bytes(Path(text), error=ChipError), text)
-    known = builtin_chips()
-    for chip in known:
-        if chip.name == text:
-            return chip
-    names = ", ".join(c.name for c in known)
+    folder = resources.files("onchip.machines") / "chips"
+    if NAME.fullmatch(text) and (file := folder / f"{text}.toml").is_file():  # of that name, as a test holds
+        return parse_chip(file.read_bytes(), file.name)
+    names = ", ".join(c.name for c in builtin_chips())
     raise ChipError(f"no such chip; built in: {names}; or give the path of a .toml file", where=text)
 
 
@@ -215,7 +219,7 @@ def chip_of(table: Mapping[str, Any], where: str) -> Chip:
     for key in ("name", "element", "description", "family"):
         if not isinstance(table.get(key, ""), str):
             raise ChipError("must be a string", where=where, item=key)
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", table["name"]):
+    if not NAME.fullmatch(table["name"]):
         raise ChipError("must be letters, digits, '.', '_' and '-'", where=where, item="name")
     if table["element"] not in ELEMENTS:
         raise ChipError(f"must be one of {', '.join(ELEMENTS)}", where=where, item="element")

@@ -12,7 +12,8 @@ A file may name its documents, and the place of every figure in one of them:
     macs_per_second = "derived: 256 a cycle at 1 GHz"
     alignment_bytes = "assumed: the width of the bus"
 
-`caveat = "..."` is a line on what a plan for the chip does not know. A figure of a `[[memory]]` is stated under the memory's name: `sram.bytes = "..."`.
+`caveat = "..."` is a line on what a plan for the chip does not know. A figure of a `[[memory]]` is stated
+under the memory's name: `sram.bytes = "..."`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def stated_figures(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def parse_origin(table: Mapping[str, Any], known: Iterable[str], where: str) -> Origin | None:
-    """Return the origin that a chip's table states, None if it has no word on it; `known` are all figures' keys.
+    """Return the origin that a chip's table states, None without one; `known` are the keys of all figures.
 
     Raises `ChipError` naming the file and the key.
     """
@@ -79,7 +80,9 @@ def parse_origin(table: Mapping[str, Any], known: Iterable[str], where: str) -> 
             raise ChipError("is no name of a document", where=where, item=f"documents {mark}")
     for key, source in sources.items():
         if key not in stated:
-            raise ChipError("has a source, but the file does not state it", where=where, item=f"sources {key}")
+            raise ChipError(
+                "has a source, but the file does not state it", where=where, item=f"sources {key}"
+            )
         mark, colon, place = source.partition(":")
         if mark not in (*documents, *MARKS) or not colon or not place.strip():
             marks = ", ".join((*documents, *MARKS))
@@ -113,6 +116,8 @@ def _texts(table: Any, item: str, where: str, prefix: str = "") -> Iterator[tupl
             continue
         if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= MOST_TEXT:
             raise ChipError(
-                f"must be a line of text, up to {MOST_TEXT} characters", where=where, item=f"{item} {key[:60]}"
+                f"must be a line of text, up to {MOST_TEXT} characters",
+                where=where,
+                item=f"{item} {key[:60]}",
             )
         yield prefix + key, value

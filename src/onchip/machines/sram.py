@@ -1,9 +1,9 @@
 """Area and energy of an SRAM by a law that is fitted to CACTI 7, and the energy of DRAM by kind.
 
-A figure is `factor * KiB^a * width^b * nm^c`: the area of the macro, and the energy of a byte read or written, of one
-bank with one port that reads or writes `width` bytes at a time. `sram.toml` states the factors and exponents, what
-CACTI was asked, and how far the law is from it; `benchmarks/sram_fit.py` writes it. The law says nothing of leakage, and
-nothing below 22 nm, where CACTI has no data.
+A figure is `factor * KiB^a * width^b * nm^c`: the area of the macro, and the energy of a byte read or
+written, of one bank with one port that reads or writes `width` bytes at a time. `sram.toml` states the
+factors and exponents, what CACTI was asked, and how far the law is from it; `benchmarks/sram_fit.py` writes it. The law
+says nothing of leakage, and nothing below 22 nm, where CACTI has no data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from importlib import resources
 
 from onchip.base.errors import UsageError
 
-__all__ = ["DRAM_KINDS", "NODES", "WIDTHS", "Power", "Sram", "SramLaw", "dram_picojoules_per_byte", "law", "sram_of"]
+__all__ = [
+    "DRAM_KINDS",
+    "NODES",
+    "WIDTHS",
+    "Power",
+    "Sram",
+    "SramLaw",
+    "dram_picojoules_per_byte",
+    "law",
+    "sram_of",
+]
 
 NODES = (22.0, 90.0)
 WIDTHS = (8, 32)
@@ -45,7 +55,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class SramLaw:
-    """The laws of area (mm2) and of the energies of a byte (pJ), and the picojoules of a byte of DRAM by kind."""
+    """The laws of area (mm2) and of the energies of a byte (pJ); the picojoules of a byte of DRAM by kind."""
 
     source: str
     area: Power
@@ -88,7 +98,7 @@ DRAM_KINDS = ("lpddr4", "lpddr", "ddr3", "gddr5", "hbm2")
 
 
 def sram_of(size: int, *, nm: float = 22.0, width: int = 16) -> Sram:
-    """Return area and energies of an SRAM of `size` bytes in a process of `nm` nanometres, `width` bytes an access.
+    """Return area and energies of an SRAM of `size` bytes at `nm` nanometres, `width` bytes an access.
 
     Raises `UsageError` outside of what the law was fitted to.
     """

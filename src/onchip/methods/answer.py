@@ -70,7 +70,9 @@ def answered(asked: Question, progress: Progress | None = None) -> Answer:
     """
     asked.refuse()
     found = _in_memories(asked, progress) if asked.chip.memories else _in_one(asked, progress)
-    return replace(found, notes=(*found.notes, *elements_note(asked.network, asked.chip), *unknown_note(asked.chip)))
+    return replace(
+        found, notes=(*found.notes, *elements_note(asked.network, asked.chip), *unknown_note(asked.chip))
+    )
 
 
 def _in_one(asked: Question, progress: Progress | None) -> Answer:
