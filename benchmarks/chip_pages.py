@@ -226,8 +226,8 @@ def explained(chip: Chip, rows: Iterable[Row | None]) -> Iterator[str]:
     """Yield what the table shows, and what made it."""
     made = [row for row in rows if row is not None]
     limits = {row["limit"] for row in made} or {0}
-    yield "*crosses*: bytes to and from DRAM in one inference, weights included, by `onchip plan`; *least*:"
-    yield "inputs, outputs and weights, each once, which no schedule goes below; *peak*: the most that is live"
+    yield "*crosses*: bytes to and from DRAM in one inference, weights included, by `onchip plan`;"
+    yield "*least*: inputs, outputs and weights, each once, which no schedule goes below; *peak*: the most that lies"
     yield "on chip. *ms* and *mJ* come from the figures above; *≥* is a bound from the rates that are known."
     yield "*optimal* is proved in the planner's space, *feasible* is the best found in the time. Elements"
     yield f"have {'16' if chip.element == 'int16' else '8'} bits."

@@ -31,7 +31,7 @@ WIDTHS = (8, 16, 32)
 KIBIBYTES = (4, 16, 64, 256, 1024, 4096, 16384, 32768)
 COLUMNS = ("nm", "width_bytes", "kib", "read_pj", "write_pj", "mm2", "access_ns", "leakage_mw")
 
-ASKED = """
+ASKED = """\
 -size (bytes) {size}
 -Array Power Gating - "false"
 -WL Power Gating - "false"
@@ -61,6 +61,8 @@ ASKED = """
 -access mode (normal, sequential, fast) - "normal"
 -design objective (weight delay, dynamic power, leakage power, cycle time, area) 0:100:100:0:100
 -deviate (delay, dynamic power, leakage power, cycle time, area) 100000:100000:100000:100000:100000
+-NUCAdesign objective (weight delay, dynamic power, leakage power, cycle time, area) 100:100:0:0:100
+-NUCAdeviate (delay, dynamic power, leakage power, cycle time, area) 10:10000:10000:10000:10000
 -Optimize ED or ED^2 (ED, ED^2, NONE): "ED^2"
 -Cache model (NUCA, UCA)  - "UCA"
 -NUCA bank count 0
@@ -106,7 +108,9 @@ ASKED = """
 -DIMM model "ALL"
 -mirror_in_bob "F"
 """
-"""What CACTI is asked. The lines from `dram_type` on are of DRAM modules, which it reckons, too; it wants them."""
+"""What CACTI is asked. The lines from `dram_type` on are of DRAM modules, which it reckons, too; it wants them.
+
+It never ends on a file that begins with an empty line."""
 
 ANSWERS = {
     "read_pj": (r"Total dynamic read energy per access \(nJ\): ([\d.e+-]+)", 1000.0),
@@ -145,7 +149,12 @@ def asked_of_cacti(program: Path) -> Iterator[Point]:
                     )
                     command = [str(program.resolve()), "-infile", str(config)]
                     said = subprocess.run(
-                        command, cwd=program.resolve().parent, capture_output=True, text=True, check=False
+                        command,
+                        cwd=program.resolve().parent,
+                        capture_output=True,
+                        text=True,
+                        timeout=300,
+                        check=True,
                     ).stdout
                     sides = re.search(r"Cache height x width \(mm\): ([\d.]+) x ([\d.]+)", said)
                     found = {name: re.search(pattern, said) for name, (pattern, _) in ANSWERS.items()}

@@ -1,4 +1,4 @@
-"""The chips of today: every figure has its document or is unknown, a small network is planned on each, lists."""
+"""The chips of today: every figure has its document or is unknown, each plans a small network."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A figure is `factor * KiB^a * width^b * nm^c`: the area of the macro, and the energy of a byte read or
 written, of one bank with one port that reads or writes `width` bytes at a time. `sram.toml` states the
-factors and exponents, what CACTI was asked, and how far the law is from it; `benchmarks/sram_fit.py` writes it. The law
-says nothing of leakage, and nothing below 22 nm, where CACTI has no data.
+factors and exponents, what CACTI was asked, and how far the law is from it; `benchmarks/sram_fit.py` writes
+it. The law says nothing of leakage, and nothing below 22 nm, where CACTI has no data.
 """
 
 from __future__ import annotations
@@ -85,12 +85,8 @@ def law() -> SramLaw:
     """Return the fitted law."""
     text = (resources.files("onchip.machines") / "sram.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
-    return SramLaw(
-        table["source"],
-        *(Power(**table[name]) for name in ("area", "read", "write")),
-        tuple(table["dram"].items()),
-        table["dram_source"],
-    )
+    area, read, write = (Power(**table[name]) for name in ("area", "read", "write"))
+    return SramLaw(table["source"], area, read, write, tuple(table["dram"].items()), table["dram_source"])
 
 
 DRAM_KINDS = ("lpddr4", "lpddr", "ddr3", "gddr5", "hbm2")
@@ -113,8 +109,8 @@ def sram_of(size: int, *, nm: float = 22.0, width: int = 16) -> Sram:
                 f"{value:,.6g} {unit} is not from {least:,g} to {most:,g}, where the law holds", item=item
             )
     known = law()
-    figures = (power.at(kibibytes, width, nm) for power in (known.area, known.read, known.write))
-    return Sram(size, *figures)
+    area, read, write = (power.at(kibibytes, width, nm) for power in (known.area, known.read, known.write))
+    return Sram(size, area, read, write)
 
 
 def dram_picojoules_per_byte(kind: str) -> float:

@@ -91,6 +91,6 @@ def law_words(asked: SramAsked) -> str:
     known = law()
     return (
         f"SRAM: {asked.nm:g} nm, one bank, {asked.width} bytes an access, by a law fitted to CACTI 7"
-        f" (area within {known.area.mean_error:.0%} on average, {known.area.most_error:.0%} at most; energy of"
-        f" a read within {known.read.mean_error:.0%} and {known.read.most_error:.0%}). DRAM: {asked.dram}."
+        f" (area within {known.area.mean_error:.0%} on average, {known.area.most_error:.0%} at most; energy"
+        f" of a read within {known.read.mean_error:.0%} and {known.read.most_error:.0%}). DRAM: {asked.dram}."
     )
