@@ -226,9 +226,9 @@ def explained(chip: Chip, rows: Iterable[Row | None]) -> Iterator[str]:
     """Yield what the table shows, and what made it."""
     made = [row for row in rows if row is not None]
     limits = {row["limit"] for row in made} or {0}
-    yield "*crosses*: bytes to and from DRAM in one inference, weights included, by `onchip plan`;"
-    yield "*least*: inputs, outputs and weights, each once, which no schedule goes below; *peak*: the most that lies"
-    yield "on chip. *ms* and *mJ* come from the figures above; *≥* is a bound from the rates that are known."
+    yield "*crosses*: bytes to and from DRAM in an inference, weights included, by `onchip plan`;"
+    yield "*least*: inputs, outputs and weights, each once, which no schedule goes below; *peak*: the"
+    yield "most that lies on chip. *ms* and *mJ* come from the figures above; *≥* bounds it by known rates."
     yield "*optimal* is proved in the planner's space, *feasible* is the best found in the time. Elements"
     yield f"have {'16' if chip.element == 'int16' else '8'} bits."
     yield ""

@@ -108,7 +108,7 @@ ASKED = """\
 -DIMM model "ALL"
 -mirror_in_bob "F"
 """
-"""What CACTI is asked. The lines from `dram_type` on are of DRAM modules, which it reckons, too; it wants them.
+"""What CACTI is asked. The lines from `dram_type` on are of DRAM modules, which it always reckons.
 
 It never ends on a file that begins with an empty line."""
 

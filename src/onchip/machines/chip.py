@@ -193,8 +193,13 @@ def load_chip(name_or_path: str | Path) -> Chip:
     folder = resources.files("onchip.machines") / "chips"
     if NAME.fullmatch(text) and (file := folder / f"{text}.toml").is_file():  # of that name, as a test holds
         return parse_chip(file.read_bytes(), file.name)
-    names = ", ".join(c.name for c in builtin_chips())
-    raise ChipError(f"no such chip; built in: {names}; or give the path of a .toml file", where=text)
+    names = [chip.name for chip in builtin_chips()]
+    close = difflib.get_close_matches(text.lower(), names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    raise ChipError(
+        f"no such chip; {hint}`onchip chips` lists those built in; or give the path of a .toml file",
+        where=text,
+    )
 
 
 def parse_chip(content: bytes, where: str) -> Chip:
