@@ -3,7 +3,7 @@
     python benchmarks/chip_pages.py --plan [--seconds 1.5] [--rows 50]   # plan rows without an answer
     python benchmarks/chip_pages.py --write                              # write docs/chips/*.md
 
-Answers are kept in build/results/chip_pages.jsonl, a line each with the CPU seconds that it took, so that a
+Answers are kept in benchmarks/chip_pages.jsonl, a line each with the CPU seconds that it took, so that a
 run goes on where the last one ended. A row is one call of `onchip.plan` with a limit of `--seconds`; the
 limit is on the clock, so a busy machine finds less in it. An answer belongs to the figures of its chip: a row
 of a chip that has changed is planned again.
@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from results_pages import KEPT, ROOT
+from results_pages import ROOT
 
 from onchip import load, plan, zoo
 from onchip.base.errors import OnchipError
@@ -33,8 +33,11 @@ from onchip.plans import Plan
 from onchip.report.wording import short_size
 from onchip.sweeps.compute import known_of
 
-ANSWERS = KEPT / "chip_pages.jsonl"
+ANSWERS = ROOT / "benchmarks" / "chip_pages.jsonl"
 PAGES = ROOT / "docs" / "chips"
+SLOW = 2.0
+"""CPU seconds of a row after which the rest of its network waits."""
+
 Row = dict[str, Any]
 
 
@@ -77,11 +80,11 @@ def planned(chip: Chip, name: str, seconds: float, others: dict[str, Plan]) -> R
     A plan of `others`, by their problems, serves every chip with the same problem: the checker proves it
     again with the rates of the other chip.
     """
+    dtype = chip.element if chip.element in ("int8", "int16") else None
+    source = read(name, dtype)
     began = time.process_time()
     found: Row = {"key": key_of(chip, name), "network": name, "limit": seconds}
-    dtype = chip.element if chip.element in ("int8", "int16") else None
     try:
-        source = read(name, dtype)
         known = known_of(source.network)
         found |= {"least": known["compulsory_limit_bytes"], "macs": known["macs"]}
         if chip.scratchpad_bytes is None and not chip.memories:
@@ -121,20 +124,26 @@ def with_rates_of(chip: Chip, made: Plan) -> Plan:
 
 
 def fill(seconds: float, rows: int) -> None:
-    """Plan up to so many rows that have no answer, network by network, and keep each at once."""
+    """Plan up to so many rows that have no answer, network by network, and keep each at once.
+
+    A network with a slow row waits until all others have their rows.
+    """
     known, made = answers(), 0
-    ANSWERS.parent.mkdir(parents=True, exist_ok=True)
-    for name in sorted(zoo.names(), key=lambda name: len(zoo.model_bytes(name))):  # large networks last
-        others: dict[str, Plan] = {}
-        for chip in chips():
-            if key_of(chip, name) in known or made >= rows:
-                continue
-            row = planned(chip, name, seconds, others)
-            known[row["key"]] = row
-            with ANSWERS.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(row) + "\n")
-            made += 1
-            print(f"{name} on {chip.name}: {row['cpu']:.1f} s", file=sys.stderr, flush=True)
+    smallest_first = sorted(zoo.names(), key=lambda name: len(zoo.model_bytes(name)))
+    for patient in (False, True):
+        for name in smallest_first:
+            others: dict[str, Plan] = {}
+            for chip in chips():
+                if key_of(chip, name) in known or made >= rows:
+                    continue
+                row = planned(chip, name, seconds, others)
+                known[row["key"]] = row
+                with ANSWERS.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(row) + "\n")
+                made += 1
+                print(f"{name} on {chip.name}: {row['cpu']:.1f} s", file=sys.stderr, flush=True)
+                if row["cpu"] > SLOW and not patient:
+                    break
 
 
 def memories(chip: Chip) -> Iterator[str]:
