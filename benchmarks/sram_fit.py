@@ -2,6 +2,7 @@
 
     python benchmarks/sram_fit.py                # print the law, its errors, published figures beside it
     python benchmarks/sram_fit.py --write        # write src/onchip/machines/sram.toml
+    python benchmarks/sram_fit.py --page docs/sram.md
     python benchmarks/sram_fit.py --cacti PATH   # ask CACTI again, and write benchmarks/sram_points.csv
 
 `sram_points.csv` is what CACTI 7 answers (the version that ZigZag carries, github.com/KULeuven-MICAS/zigzag
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from page_marks import write
 
 HERE = Path(__file__).resolve().parent
 POINTS = HERE / "sram_points.csv"
@@ -225,6 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cacti", type=Path, help="the executable of CACTI 7, to ask it again")
     parser.add_argument("--write", action="store_true", help="write the law")
+    parser.add_argument("--page", type=Path, help="put the tables into this page, docs/sram.md")
     asked = parser.parse_args()
     if asked.cacti is not None:
         write_points(asked_of_cacti(asked.cacti))
@@ -232,19 +235,31 @@ def main() -> None:
     laws = {name: fitted(points, name) for name in ("area", "read", "write")}
     if asked.write:
         TARGET.write_text(written(laws, len(points)), encoding="utf-8")
-    print("| figure | law | mean error | largest |\n|---|---|---:|---:|")
+    sections = {"law": lambda: law_rows(laws), "published": lambda: published_rows(laws)}
+    write(sections, asked.page)
+
+
+def law_rows(laws: dict[str, dict[str, float]]) -> Iterator[str]:
+    """Yield the table of the laws with their errors."""
+    yield "| figure | law | mean error | largest |"
+    yield "|---|---|---:|---:|"
     for name, law in laws.items():
-        unit = "mm2" if name == "area" else f"pJ a byte {name}"
+        unit = "mm2" if name == "area" else f"pJ a byte {'read' if name == 'read' else 'written'}"
         terms = (
             f"{law['factor']:.3g} · KiB^{law['size']:.3f} · width^{law['width']:.3f} · nm^{law['node']:.3f}"
         )
-        print(f"| {unit} | {terms} | {law['mean_error']:.1%} | {law['most_error']:.1%} |")
-    print("\n| published | says | law | law / published |\n|---|---:|---:|---:|")
+        yield f"| {unit} | {terms} | {law['mean_error']:.1%} | {law['most_error']:.1%} |"
+
+
+def published_rows(laws: dict[str, dict[str, float]]) -> Iterator[str]:
+    """Yield the table of what others published, beside the law."""
+    yield "| published | says | law | law / published |"
+    yield "|---|---:|---:|---:|"
     for title, nm, width, kib, what, value in PUBLISHED:
         law = laws[what]
         ours = law["factor"] * kib ** law["size"] * width ** law["width"] * nm ** law["node"]
         unit = "mm2" if what == "area" else "pJ/B"
-        print(f"| {title} | {value:.3g} {unit} | {ours:.3g} {unit} | {ours / value:.2f} |")
+        yield f"| {title} | {value:.3g} {unit} | {ours:.3g} {unit} | {ours / value:.2f} |"
 
 
 if __name__ == "__main__":
