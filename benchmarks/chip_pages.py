@@ -184,7 +184,7 @@ def time_cell(chip: Chip, row: Row) -> str:
 def cells(chip: Chip, row: Row | None, name: str) -> str:
     """Return the table's row of a network."""
     if row is None:
-        return f"| {name} | not planned yet | | | | | | |"
+        return f"| {name} | no answer yet: `--plan` goes on here | | | | | | |"
     if "dram" not in row:
         least = short_size(row["least"]) if "least" in row else ""
         return f"| {name} | {row['reason'].replace('|', '/')} | {least} | | | | | |"
@@ -237,7 +237,7 @@ def explained(chip: Chip, rows: Iterable[Row | None]) -> Iterator[str]:
     limits = {row["limit"] for row in made} or {0}
     yield "*crosses*: bytes to and from DRAM in an inference, weights included, by `onchip plan`;"
     yield "*least*: inputs, outputs and weights, each once, which no schedule goes below; *peak*: the"
-    yield "most that lies on chip. *ms* and *mJ* come from the figures above; *≥* bounds it by known rates."
+    yield "most that lies on chip. *ms* and *mJ* come from the figures above; *≥* is a bound by known rates."
     yield "*optimal* is proved in the planner's space, *feasible* is the best found in the time. Elements"
     yield f"have {'16' if chip.element == 'int16' else '8'} bits."
     yield ""

@@ -87,8 +87,9 @@ def figures_of(chip: Chip) -> Iterator[tuple[str, str]]:
 
 
 def _in_words(value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{value:,.12g}" if number else str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.12g}"
 
 
 def source_of(chip: Chip, key: str) -> str:
