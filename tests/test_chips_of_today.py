@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from random import Random
 
 import pytest
 
 import onchip
-from onchip import cli
+from onchip import cli, zoo
 from onchip.base.errors import ChipError
+from onchip.cli.chip_table import figures_of, source_of
 from onchip.machines.chip import Chip, builtin_chips, load_chip, parse_chip
 from onchip.machines.origin import MARKS
 from strategies import random_network
 
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "chips"
 CHIPS = {chip.name: chip for chip in builtin_chips()}
 TODAY = [chip for chip in CHIPS.values() if chip.unknown]
 
@@ -129,6 +132,20 @@ def test_the_sources_of_several_memories() -> None:
     origin = parse_chip((GOOD + memory).encode(), "my.toml").origin
     assert origin is not None
     assert origin.unsourced == ("alignment_bytes", "element", "a.bytes_per_second", "b.bytes")
+
+
+@pytest.mark.parametrize("chip", TODAY, ids=lambda chip: chip.name)
+def test_the_page_of_a_chip_has_its_figures_and_a_line_for_every_network(chip: Chip) -> None:
+    page = (PAGES / f"{chip.name}.md").read_text("utf-8")
+    for key, value in figures_of(chip):
+        assert f"| `{key}` | {value} | {source_of(chip, key)} |" in page
+    assert all(f"| `{key}` | unknown |" in page for key in chip.unknown)
+    assert chip.origin is not None
+    assert chip.origin.caveat in page
+    _, _, table = page.partition("| network |")
+    cells = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")]
+    assert [row[0].strip() for row in cells] == list(zoo.names())
+    assert all(row[1].strip() for row in cells), "no figure, and no reason"
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
