@@ -7,13 +7,14 @@ import json
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import onchip
 from onchip import cli
 from onchip.base.errors import UsageError
-from onchip.machines.sram import DRAM_KINDS, Power, dram_picojoules_per_byte, law, sram_of
+from onchip.machines.sram import Dram, Power, dram_picojoules_per_byte, law, sram_of
 from onchip.sweeps.spec import parse_spec
 from onchip.sweeps.sram_columns import SRAM_COLUMNS, SramAsked, priced
 
@@ -51,7 +52,8 @@ def test_a_larger_sram_is_larger_and_costs_more_a_byte() -> None:
     least = found[0]
     mean = (least.read_picojoules_per_byte + least.write_picojoules_per_byte) / 2
     assert least.picojoules_per_byte == mean
-    assert all(dram_picojoules_per_byte(kind) > found[-1].picojoules_per_byte / 10 for kind in DRAM_KINDS)
+    assert all(dram_picojoules_per_byte(kind) > found[-1].picojoules_per_byte / 10 for kind in get_args(Dram))
+    assert get_args(Dram) == tuple(dict(law().dram))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from onchip.base.units import parse_bytes
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, stdout
+from onchip.machines.sram import Dram
 
 
 @app.command()
@@ -22,7 +23,7 @@ def sram(
         int, typer.Option("--width", metavar="BYTES", help="bytes of an access, from 8 to 32")
     ] = 16,
     dram: Annotated[
-        Literal["lpddr4", "lpddr", "ddr3", "gddr5", "hbm2"],
+        Dram,
         typer.Option("--dram", help="the DRAM whose energy stands beside"),
     ] = "lpddr4",
     as_json: Json = False,

@@ -12,13 +12,14 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 from onchip.base.errors import UsageError
 
 __all__ = [
-    "DRAM_KINDS",
     "NODES",
     "WIDTHS",
+    "Dram",
     "Power",
     "Sram",
     "SramLaw",
@@ -89,8 +90,8 @@ def law() -> SramLaw:
     return SramLaw(table["source"], area, read, write, tuple(table["dram"].items()), table["dram_source"])
 
 
-DRAM_KINDS = ("lpddr4", "lpddr", "ddr3", "gddr5", "hbm2")
-"""The kinds of DRAM whose energy is known."""
+Dram = Literal["lpddr4", "lpddr", "ddr3", "gddr5", "hbm2"]
+"""The kinds of DRAM whose energy is known: those of `sram.toml`."""
 
 
 def sram_of(size: int, *, nm: float = 22.0, width: int = 16) -> Sram:
