@@ -119,6 +119,7 @@ def with_rates_of(chip: Chip, made: Plan) -> Plan:
         seconds=made.result.seconds,
         groups=made.groups,
         options=made.options,
+        dram_lower_bound_bytes=made.result.dram_lower_bound_bytes,
         space=made.result.space,
     )
 
@@ -184,7 +185,9 @@ def time_cell(chip: Chip, row: Row) -> str:
 def cells(chip: Chip, row: Row | None, name: str) -> str:
     """Return the table's row of a network."""
     if row is None:
-        return f"| {name} | no answer yet: `--plan` goes on here | | | | | | |"
+        return (
+            f"| {name} | not planned: the run of benchmarks/chip_pages.py ended before this row | | | | | | |"
+        )
     if "dram" not in row:
         least = short_size(row["least"]) if "least" in row else ""
         return f"| {name} | {row['reason'].replace('|', '/')} | {least} | | | | | |"
