@@ -140,6 +140,7 @@ def test_the_built_in_chips_with_several_memories_are_told(
     assert several == {
         "esp32-s3": ["sram", "psram"],
         "banked-npu": ["bank0", "bank1", "bank2", "bank3", "l2"],
+        "occamy-cluster": ["tcdm", "spm"],
     }
     assert not command(monkeypatch, "chips", "--json")
     assert {row["name"] for row in json.loads(capsys.readouterr().out) if row["memories"]} == set(several)

@@ -96,7 +96,7 @@ def test_options_that_hold_lists_take_a_list_of_lists_to_sweep() -> None:
         ({"networks": [{"dims": "x"}]}, ["networks[0]", "model"]),
         ({"read": {"grain": 1}}, ["read.grain"]),
         ({"read": {"batch": [[1]]}}, ["batch"]),
-        ({"chips": ["nope"]}, ["chips", "nope", "generic"]),
+        ({"chips": ["nope"]}, ["chips", "nope", "onchip chips"]),
         ({"chips": []}, ["chips", "empty"]),
         ({"chip": {"pe_rowz": 1}}, ["chip.pe_rowz", "pe_rows"]),
         ({"chip": {"pe_rows": 8}}, ["chip", "pe_columns"]),

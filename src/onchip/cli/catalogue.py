@@ -10,7 +10,7 @@ import typer
 from onchip.cli import complete
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
-from onchip.cli.console import Json, progress, table
+from onchip.cli.console import Json, progress, stdout, table
 
 
 @app.command()
@@ -32,26 +32,28 @@ def zoo(
 
 
 @app.command()
-def chips(as_json: Json = False) -> None:
-    """List the built-in chips. A file of your own is given by its path: --chip ./mine.toml."""
-    import msgspec
+def chips(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="the figures of these chips, each with its source: names, or .toml files",
+            autocompletion=complete.chips,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the built-in chips; of those that are named, every figure with its source.
 
-    from onchip.machines.chip import builtin_chips
+    A file of your own is given by its path: --chip ./mine.toml.
+    """
+    from onchip.cli import chip_table
+    from onchip.machines.chip import builtin_chips, load_chip
 
-    found = [msgspec.to_builtins(c.figures()) for c in builtin_chips()]
+    found = [load_chip(name) for name in names] if names else builtin_chips()
     if as_json:
-        print_data(json.dumps(found))
-        return
-    table([
-        {
-            "name": c["name"],
-            "element": c["element"],
-            "scratchpad_bytes": c["scratchpad_bytes"],
-            "PEs": None if c["pe_rows"] is None else f"{c['pe_rows']} x {c['pe_columns']}",
-            "dataflow": c["dataflow"],
-            "patches": None if c["patch_rows"] is None else f"{c['patch_rows']} x {c['patch_columns']}",
-            "dram_GB/s": None if c["dram_bytes_per_second"] is None else c["dram_bytes_per_second"] / 1e9,
-            "description": c["description"],
-        }
-        for c in found
-    ])  # fmt: skip
+        print_data(json.dumps([chip_table.data(chip) for chip in found]))
+    elif names:
+        for chip in found:
+            stdout().print(chip_table.datasheet(chip))
+    else:
+        stdout().print(chip_table.listed(found))

@@ -32,6 +32,7 @@ from onchip.machines.chip_parts import (
     keys_of,
     part_of,
 )
+from onchip.machines.origin import ORIGIN_KEYS, Origin, parse_origin
 from onchip.machines.tile_rates import TileRates, parse_tiles
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "AccessCosts",
     "Chip",
     "Memory",
+    "Origin",
     "PEArray",
     "PartialWeights",
     "PatchSize",
@@ -66,6 +68,9 @@ RATES = tuple(keys_of(Rates))
 DATAFLOWS = ("ow-cout", "cin-cout", "oh-ow")
 """The two loops of a convolution that an array of processing elements unrolls, as Optimus names them."""
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""The names of chips."""
+
 NO_ARRAY = (1, 1, 16)
 """The tile of a chip that states no array or dataflow: sixteen channels, as Optimus' default chip has."""
 
@@ -86,6 +91,9 @@ class Chip:
 
     With several `memories` on chip (the first is preferred where rates do not decide) there is no
     `scratchpad_bytes`; a chip with one has it, and no `memories`.
+
+    `family` is the heading that lists show the chip under, and `origin` says where its figures are from.
+    Neither is a figure: chips that differ only there are equal.
     """
 
     name: str
@@ -107,6 +115,8 @@ class Chip:
     accumulator_bytes: int | None = field(default=None, metadata=figure(most=MAX_ACCUMULATOR))
     memories: tuple[Memory, ...] = ()
     tiles: TileRates | None = field(default=None, metadata=OUTSIDE)
+    family: str = field(default="", metadata=OUTSIDE, compare=False)
+    origin: Origin | None = field(default=None, metadata=OUTSIDE, compare=False)
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -134,8 +144,16 @@ class Chip:
         """Return the figure with the key; raises `ChipError` with its purpose when the chip has none."""
         value: int | float | None = keys_of(Chip)[key].of(self)
         if value is None:
-            raise ChipError(f"does not state {key}, which {purpose} needs", where=f"chip {self.name}")
+            unknown = " (unknown: no document that its file names has it)" if key in self.unknown else ""
+            raise ChipError(
+                f"does not state {key}, which {purpose} needs{unknown}", where=f"chip {self.name}"
+            )
         return value
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The keys of figures that the chip's file calls unknown."""
+        return () if self.origin is None else self.origin.unknown
 
     def figures(self) -> dict[str, Any]:
         """Return all figures by their keys in a file, None for those that the chip does not state."""
@@ -172,12 +190,16 @@ def load_chip(name_or_path: str | Path) -> Chip:
     text = str(name_or_path)
     if text.endswith(".toml") or "/" in text:
         return parse_chip(read_bytes(Path(text), error=ChipError), text)
-    known = builtin_chips()
-    for chip in known:
-        if chip.name == text:
-            return chip
-    names = ", ".join(c.name for c in known)
-    raise ChipError(f"no such chip; built in: {names}; or give the path of a .toml file", where=text)
+    folder = resources.files("onchip.machines") / "chips"
+    if NAME.fullmatch(text) and (file := folder / f"{text}.toml").is_file():  # of that name, as a test holds
+        return parse_chip(file.read_bytes(), file.name)
+    names = [chip.name for chip in builtin_chips()]
+    close = difflib.get_close_matches(text.lower(), names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    raise ChipError(
+        f"no such chip; {hint}`onchip chips` lists those built in; or give the path of a .toml file",
+        where=text,
+    )
 
 
 def parse_chip(content: bytes, where: str) -> Chip:
@@ -188,7 +210,7 @@ def parse_chip(content: bytes, where: str) -> Chip:
 def chip_of(table: Mapping[str, Any], where: str) -> Chip:
     """Return the chip that a table of its keys describes; `where` names its place in errors."""
     table, keys = dict(table), keys_of(Chip)
-    allowed = set(keys) - {"memories"} | {"memory", "tiles"}
+    allowed = set(keys) - {"memories"} | {"memory", "tiles", *ORIGIN_KEYS}
     for key in table:
         if key not in allowed:
             close = difflib.get_close_matches(key, allowed, n=3, cutoff=0.5)
@@ -199,10 +221,10 @@ def chip_of(table: Mapping[str, Any], where: str) -> Chip:
     for key in ("name", "alignment_bytes", "element"):
         if table.get(key) is None:
             raise ChipError("is missing", where=where, item=key)
-    for key in ("name", "element", "description"):
+    for key in ("name", "element", "description", "family"):
         if not isinstance(table.get(key, ""), str):
             raise ChipError("must be a string", where=where, item=key)
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", table["name"]):
+    if not NAME.fullmatch(table["name"]):
         raise ChipError("must be letters, digits, '.', '_' and '-'", where=where, item="name")
     if table["element"] not in ELEMENTS:
         raise ChipError(f"must be one of {', '.join(ELEMENTS)}", where=where, item="element")
@@ -219,6 +241,7 @@ def chip_of(table: Mapping[str, Any], where: str) -> Chip:
         raise ChipError("must be true or false", where=where, item="stages_strided")
     if "dataflow" in table and table["dataflow"] not in DATAFLOWS:
         raise ChipError(f"must be one of {', '.join(DATAFLOWS)}", where=where, item="dataflow")
+    origin = parse_origin(table, keys, where)
     memories = parse_memories(table.pop("memory"), where) if "memory" in table else ()
     tiles = parse_tiles(table.pop("tiles"), where) if "tiles" in table else None
     if tiles is not None and len(memories) > 1:
@@ -228,7 +251,7 @@ def chip_of(table: Mapping[str, Any], where: str) -> Chip:
     _check_together(table, where)
     table["memories"] = memories if len(memories) > 1 else ()
     parts = {m.name: part for m in members(Chip) if (part := _read(m, table)) is not None}
-    chip = Chip(**parts, tiles=tiles)
+    chip = Chip(**parts, tiles=tiles, family=table.get("family", ""), origin=origin)
     _check_contradictions(chip, where)
     return chip
 

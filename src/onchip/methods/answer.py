@@ -11,7 +11,7 @@ from onchip.machines.chip import Chip
 from onchip.methods.best import best, in_tiles, whole
 from onchip.methods.in_memories import best_in_memories, tiles_in_a_memory
 from onchip.methods.options import METHODS, MethodOptions, PaperOptions, planner_of
-from onchip.methods.said import Answer, elements_note
+from onchip.methods.said import Answer, elements_note, unknown_note
 from onchip.network import Network
 from onchip.planners.budgets import memories_within, resolve_budget
 from onchip.planners.joint import JointOptions, refuse
@@ -70,7 +70,9 @@ def answered(asked: Question, progress: Progress | None = None) -> Answer:
     """
     asked.refuse()
     found = _in_memories(asked, progress) if asked.chip.memories else _in_one(asked, progress)
-    return replace(found, notes=(*found.notes, *elements_note(asked.network, asked.chip)))
+    return replace(
+        found, notes=(*found.notes, *elements_note(asked.network, asked.chip), *unknown_note(asked.chip))
+    )
 
 
 def _in_one(asked: Question, progress: Progress | None) -> Answer:

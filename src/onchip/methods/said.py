@@ -9,7 +9,7 @@ from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.plans import Plan
 
-__all__ = ["Answer", "elements_note"]
+__all__ = ["Answer", "elements_note", "unknown_note"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +28,17 @@ def elements_note(network: Network, on: Chip) -> tuple[str, ...]:
     ours = on.element if on.element in ("int8", "int16") else ""
     mend = f"; --dtype {ours} plans with the chip's" if ours else ""
     return (f"elements are {network.element}, and those of {on.name} {on.element}{mend}",)
+
+
+NEEDED = {
+    "latency": ("dram_bytes_per_second", "macs_per_second"),
+    "energy": ("dram_picojoules_per_byte",),
+}
+"""The figures of a chip without which a plan has no latency, and no energy."""
+
+
+def unknown_note(on: Chip) -> tuple[str, ...]:
+    """Return a sentence on what no plan has on a chip, because its file calls a figure unknown."""
+    lacking = {of: [key for key in keys if key in on.unknown] for of, keys in NEEDED.items()}
+    parts = [f"no {of}, for want of {' and '.join(keys)}" for of, keys in lacking.items() if keys]
+    return (f"unknown figures of {on.name}: {'; '.join(parts)}",) if parts else ()

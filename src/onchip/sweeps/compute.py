@@ -21,7 +21,7 @@ from onchip.planners.protocol import FiguresOnly, Planner
 from onchip.sweeps.planners import figures_of
 from onchip.sweeps.points import Done, Task
 
-__all__ = ["KEPT", "compute", "failed", "read_json"]
+__all__ = ["KEPT", "compute", "failed", "known_of", "read_json"]
 
 KEPT = 4
 """The number of networks that a worker keeps."""
@@ -49,7 +49,7 @@ def compute(task: Task, networks: Callable[[str], Network]) -> Done:
     try:
         network = networks(task.network)
         chip = task.chip
-        figures |= _known(network)
+        figures |= known_of(network)
         figures["budget_bytes"] = _bytes(task, network, chip)
         planner, options = _planner(task), _options(task)
         try:
@@ -129,7 +129,7 @@ def _bytes(task: Task, network: Network, chip: Chip) -> int:
     return task.budget.resolve(named)
 
 
-def _known(network: Network) -> dict[str, Any]:
+def known_of(network: Network) -> dict[str, Any]:
     """Return a network's figures that hold on every chip: its arithmetic, and its compulsory bytes."""
     crossing = network.output_roots & ~network.input_roots
     crossing |= mask(t for t in bits(network.input_roots) if network.readers[t])

@@ -11,6 +11,7 @@ from onchip.report.wording import short_size, shorten, visible
 from onchip.sweeps.curves import ALL, Curve, Spot
 from onchip.sweeps.drawing import chart, key
 from onchip.sweeps.run import Outcome
+from onchip.sweeps.sram_columns import SRAM_COLUMNS, law_words
 
 if TYPE_CHECKING:
     import jinja2
@@ -26,6 +27,7 @@ SHOWN = (
     "dram_seconds",
     "latency_picoseconds",
     "energy_picojoules",
+    *SRAM_COLUMNS,
 )
 
 
@@ -56,7 +58,7 @@ def _words(made: Outcome, drawn: Sequence[Curve], sentence: str) -> dict[str, An
     places = {name: i for i, name in enumerate(series)}
     networks = dict.fromkeys(curve.network for curve in drawn)
     ordered = [name for name in networks if name == ALL] + [name for name in networks if name != ALL]
-    columns = [name for name in SHOWN if any(row[name] is not None for row in made.rows)]
+    columns = [name for name in SHOWN if any(row.get(name) is not None for row in made.rows)]
     return {
         "title": visible(spec.title or "Sweep"),
         "sentence": sentence,
@@ -73,6 +75,7 @@ def _words(made: Outcome, drawn: Sequence[Curve], sentence: str) -> dict[str, An
         if len(made.rows) > MOST_ROWS
         else "",
         "figures": _figures(made),
+        "law": "" if spec.sram is None else law_words(spec.sram),
     }
 
 

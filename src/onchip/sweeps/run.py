@@ -21,6 +21,7 @@ from onchip.sweeps.points import Task, labels, points, row_of, task_of
 from onchip.sweeps.pool import Backend, Pool, cores
 from onchip.sweeps.sources import Sources
 from onchip.sweeps.spec import Spec
+from onchip.sweeps.sram_columns import priced
 
 __all__ = ["Outcome", "SweepOptions", "sweep"]
 
@@ -89,7 +90,7 @@ def sweep(
 
         def outcome(end: Literal["complete", "time", "stopped"]) -> Outcome:
             rows = tuple(
-                row_of(point, names, answers[task.key])
+                priced(spec.sram, row_of(point, names, answers[task.key]))
                 for point, task in zip(given, tasks, strict=True)
                 if task.key in answers
             )

@@ -20,6 +20,7 @@ from onchip.readers.reference import is_reference
 from onchip.readers.source import ReadOptions
 from onchip.sweeps.budgets import OWN, Budget, parse_budgets
 from onchip.sweeps.planners import options_asked
+from onchip.sweeps.sram_columns import SramAsked, parse_sram
 
 __all__ = ["Asked", "Machine", "Model", "Spec", "parse_spec", "read_spec"]
 
@@ -67,7 +68,7 @@ class Spec:
     """A sweep: every one of `models` on every one of `machines`, by every one of `asked`, for every budget.
 
     `seconds` is the limit of one point, None without; `within` is the share of the least DRAM bytes within
-    which a point is near them.
+    which a point is near them. `sram` asks for the area and the energies of the buffers.
     """
 
     path: str
@@ -78,6 +79,7 @@ class Spec:
     budgets: tuple[Budget, ...]
     seconds: float | None = None
     within: float = 0.1
+    sram: SramAsked | None = None
 
     def __len__(self) -> int:
         return len(self.models) * len(self.machines) * len(self.asked) * len(self.budgets)
@@ -94,7 +96,7 @@ def read_spec(path: str | Path) -> Spec:
     return parse_spec(table, where, Path(path).parent)
 
 
-KEYS = ("title", "networks", "chips", "planners", "budgets", "read", "chip", "limits", "page")
+KEYS = ("title", "networks", "chips", "planners", "budgets", "read", "chip", "limits", "page", "sram")
 """The keys of a spec, besides a section for each planner."""
 
 
@@ -118,6 +120,7 @@ def parse_spec(table: Mapping[str, Any], where: str, folder: Path = Path()) -> S
         parse_budgets(table.get("budgets", [OWN]), where),
         _seconds(_section(table, "limits", where), where),
         _within(_section(table, "page", where), where),
+        parse_sram(table["sram"], where) if "sram" in table else None,
     )
     if any(OWN in (b.low, b.high) for b in spec.budgets):
         for machine in machines:

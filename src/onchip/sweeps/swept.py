@@ -11,6 +11,7 @@ from onchip.base.files import write_atomically
 from onchip.sweeps.curves import Curve, Spot, curves_of
 from onchip.sweeps.points import COLUMNS
 from onchip.sweeps.run import Outcome
+from onchip.sweeps.sram_columns import SRAM_COLUMNS, area_words
 from onchip.sweeps.table import columns_of, has_parquet, to_csv, to_parquet
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class Swept:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The table's columns."""
-        return columns_of(self.rows, self.outcome.labels, COLUMNS)
+        answers = COLUMNS if self.outcome.spec.sram is None else (*COLUMNS, *SRAM_COLUMNS)
+        return columns_of(self.rows, self.outcome.labels, answers)
 
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
@@ -116,6 +118,7 @@ class Swept:
             ("least DRAM", True),
             ("from", True),
             ("x compulsory", True),
+            *((("mm2 at the knee", True),) if self.outcome.spec.sram else ()),
         )
         for curve in self.curves:
             least = curve.least
@@ -130,6 +133,7 @@ class Swept:
                 moved(least),
                 size(least),
                 over,
+                *((area_words(self.outcome.spec.sram, curve.knee),) if self.outcome.spec.sram else ()),
             )
         return Group(Text(self.sentence()), Text(), table)
 

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from onchip.base.cells import neutral
+from onchip.sweeps.sram_columns import SRAM_COLUMNS
 
 __all__ = ["columns_of", "has_parquet", "to_csv", "to_parquet", "type_of"]
 
 INTEGERS = ("macs", "latency_picoseconds", "energy_picojoules")
-NUMBERS = ("gap", "dram_seconds", "compute_seconds", "seconds")
+NUMBERS = ("gap", "dram_seconds", "compute_seconds", "seconds", *SRAM_COLUMNS)
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
