@@ -2,7 +2,7 @@
 makes which page is in `results_pages.py`.
 
     python benchmarks/results.py --list
-    python benchmarks/results.py --quick               # `make bench-quick`: some two minutes
+    python benchmarks/results.py --quick               # `make bench-quick`: some six minutes
     python benchmarks/results.py [--only PATTERN]      # `make bench`: all, some hours; writes into docs/
 
 `--quick` runs those whose figures are counts and come soon, prints them, and holds every row of their

@@ -33,7 +33,7 @@ class Result:
 
 SIMULATED = (
     "table2 readings table4 table5 table6 setup rivals layers transitions totals strength alone vgg19 table7"
-    " table8 table8_rivals fig1 fig3 fig4 fig5 fig6 sensitivity"
+    " table8 table8_rivals fig1 fig3 fig4 fig5 fig6 sensitivity claims"
 )
 PLANNED_IN = r"\| \d+ \| \d+ (?=\| \d+ \|$)"
 """ms that plans of all pairs took, the median and the most."""
