@@ -61,6 +61,18 @@ MODELS: dict[str, onnx.ModelProto] = {
     "indices that repeat": with_weights(
         "(float[6,8] x, float[4,8] u, float[4,6] z) => (float[6,8] y) <int64[2] t = {4, 8}> { "
         'i = ArgMax<axis=1>(z) e = Expand(i, t) y = ScatterElements<axis=0, reduction="add">(x, e, u) }'),
+    "tokens as a map": with_weights(  # but the first one, and half of the channels
+        "(float[1,37,32] x) => (float[1,16,6,6] y) "
+        "<int64[1] a = {1}, int64[1] b = {37}, int64[4] s = {1, 32, 6, 6}, int64[2] p = {16, 16}> { "
+        "t = Slice(x, a, b, a) r = Transpose<perm=[0, 2, 1]>(t) m = Reshape(r, s) "
+        "q, k = Split<axis=1>(m, p) y = Conv<group=16, pads=[1, 1, 1, 1]>(k, w) }", w=(16, 1, 3, 3)),
+    "some heads as a map": with_weights(
+        "(float[1,37,48] x) => (float[1,24,6,6] y) "
+        "<int64[1] a = {1}, int64[1] b = {37}, int64[1] c = {2}, int64[4] h = {1, 37, 6, 8}, "
+        "int64[4] s = {1, 48, 6, 6}, int64[3] p = {16, 24, 8}> { "
+        "g = Reshape(x, h) o = Transpose<perm=[0, 2, 1, 3]>(g) t = Slice(o, a, b, c) "
+        "r = Transpose<perm=[0, 1, 3, 2]>(t) m = Reshape(r, s) q, k, l = Split<axis=1>(m, p) "
+        "y = Conv<group=24, pads=[2, 2, 2, 2]>(k, w) }", w=(24, 1, 5, 5)),
 }  # fmt: skip
 
 
@@ -133,3 +145,14 @@ def test_unknown_limits_are_refused(tmp_path: Path) -> None:
                   "y = NonMaxSuppression(b, s, n) }")  # fmt: skip
     with pytest.raises(ModelError, match="the shape of its output y cannot be inferred"):
         load(save(model, tmp_path))
+
+
+@pytest.mark.parametrize("name", ["tokens as a map", "some heads as a map"])
+def test_a_map_of_tokens_is_read_by_rows(tmp_path: Path, name: str) -> None:
+    """A band of the map needs the tokens of its rows alone, and a slice of its channels those channels."""
+    [op] = load(save(MODELS[name], tmp_path)).network.operators
+    assert op.reach is not None
+    rows, *channels = op.reach.reads[0]
+    assert rows.axis >= 0
+    assert rows.span < rows.size
+    assert any(side.axis >= 0 for side in channels)

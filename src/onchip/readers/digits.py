@@ -63,16 +63,23 @@ def grouped(need: Need, shape: Sequence[int], axes: Sequence[int]) -> list[Need]
 
 
 def _cut(side: Side, outer: int, axes: Sequence[int]) -> tuple[Side, Side]:
-    if 0 <= side.axis < len(axes) and side == Side(side.size, side.axis) and axes[side.axis] == side.size:
-        raise CutAxis(side.axis, outer)
-    return everything(outer), everything(side.size // outer)
+    inner = side.size // outer
+    if 0 <= side.axis < len(axes) and side == Side(side.size, side.axis, before=side.before):
+        parts, left = divmod(axes[side.axis], inner)
+        if parts > 1 and not left and side.before % inner == 0:
+            raise CutAxis(side.axis, parts)
+    return everything(outer), everything(inner)
 
 
 def one(sides: Need) -> Side:
-    """Return a dimension as a single side."""
+    """Return a dimension as a single side: whole indices of the outermost one, if they go along an axis."""
     if len(sides) == 1:
         return sides[0]
-    return everything(prod(side.size for side in sides))
+    outer, inner = sides[0], prod(side.size for side in sides[1:])
+    if outer.axis < 0 or outer.per > 1:
+        return everything(outer.size * inner)
+    stride, before, span = outer.stride * inner, outer.before * inner, outer.span * inner
+    return Side(outer.size * inner, outer.axis, stride, before, span)
 
 
 def moved(sides: Need, size: int, stride: int = 1, before: int = 0, span: int = 1, per: int = 1) -> Need:
@@ -87,6 +94,9 @@ def moved(sides: Need, size: int, stride: int = 1, before: int = 0, span: int = 
     shifted = len(sides) > 1 and (stride, span, per) == (1, 1, 1) and part - size <= before <= 0
     if shifted and before % part == 0 and size % part == 0:  # one of several parts, cut as it is
         return Side(size // part, before=before // part), *sides
+    inner = prod(s.size for s in sides[1:])
+    if shifted and before % inner == 0 and size % inner == 0:  # whole indices of the outermost side
+        return *moved(sides[:1], size // inner, before=before // inner), *sides[1:]
     if side.per > 1 and (stride, per) != (1, 1):
         return (everything(size),)
     reach = (side.span - 1) * stride
