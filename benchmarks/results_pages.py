@@ -18,8 +18,8 @@ class Result:
     """How a page comes about: the commands, one after another.
 
     `quick` are commands whose table rows must stand on the page as they are, but for what matches `varies`.
-    `needs` is what a machine must have beside onchip. A command that names one of `given`, files and folders that others publish, is left out where that
-    is not there: its rows stay as they are on the page.
+    `needs` is what a machine must have beside onchip. A command that names one of `given`, files and folders
+    that others publish, is left out where that is not there: its rows stay as they are on the page.
     """
 
     page: str
