@@ -204,7 +204,7 @@ def test_nasnet_has_the_papers_operators_and_successors() -> None:
     assert windows - 1 + sum(op.type == "Add" for op in operators) == 456
 
 
-def test_dnnvm_stops_where_chains_fit() -> None:
+def test_dnnvm_stops_in_larger_buffers() -> None:
     """On GoogLeNet, in larger buffers; a chain's words go on to fall."""
     hold("larger", "googlenet", "alexnet_features")
     stops = {line.split(" | ")[0]: line.split(" | ")[-1] for line in page("larger")}

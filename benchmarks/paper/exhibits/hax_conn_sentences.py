@@ -10,10 +10,12 @@ PAGE = "hax-conn.md#the-papers-claims"
 TEST = "tests/multi_dnn/test_hax_conn_page.py::test_sentences_on_experiments_and_networks"
 
 
-def sentence(name: str, shows: str, outcome: Outcome, reason: str, also: str = "") -> Exhibit:
+def sentence(
+    name: str, shows: str, outcome: Outcome, reason: str, also: str = "", *, test: str = TEST
+) -> Exhibit:
     """A row of the page's first table."""
     command = f"paper/hax_conn.py --only claims{also and ' ' + also}"
-    return Exhibit(name, shows, command, PAGE, TEST, outcome, reason)
+    return Exhibit(name, shows, command, PAGE, test, outcome, reason)
 
 
 SENTENCES = (
@@ -53,6 +55,8 @@ SENTENCES = (
         " changed, everything stays on the GPU, at three the DLA saves 0.2 %: the paper's own reason. *GPU &"
         " DSA*, fitted under `light`, is slower than 7.37 then",
         "alone",
+        test="tests/multi_dnn/test_hax_conn_page.py"
+        "::test_stronger_contention_leaves_experiment_4_on_the_gpu_and_makes_rivals_slow",
     ),
     sentence(
         "experiments 1 and 6",

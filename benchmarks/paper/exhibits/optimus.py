@@ -81,7 +81,7 @@ EVALUATION = (
         "larger buffers stop to help DNNVM",
         f"{SCRIPT} fig16 larger",
         f"{PAGE}fig-16-buffer-size",
-        f"{TEST}test_dnnvm_stops_where_chains_fit",
+        f"{TEST}test_dnnvm_stops_in_larger_buffers",
         "differs",
         "from 256 to 1,024 KB it falls by less than 5 % on 6 of 11 networks; of the five where it does not"
         " stop three are chains, VGG16, MobileNet and AlexNet's convolutions, on which the restricted space"
