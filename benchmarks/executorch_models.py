@@ -44,13 +44,12 @@ from onchip.executorch import Bank, planner  # noqa: E402
 warnings.filterwarnings("ignore")
 
 MODELS = (
-    "resnet18", "squeezenet1_0", "lcnet_050", "mnasnet0_5", "vit_tiny_patch16_224", "selecsls42b",
-    "convnext_atto", "mobilenetv2_100", "googlenet", "ghostnet_100", "efficientnet_b0",
-    "mobilenetv3_small_100",
-    "shufflenet_v2_x0_5", "mixnet_s", "inception_v3", "res2net50_26w_4s", "densenet121", "hrnet_w18_small",
-    "swin_t", "edgenext_xx_small",
+    "resnet18", "squeezenet1_0", "squeezenet1_1", "alexnet", "lcnet_050", "mnasnet0_5",
+    "vit_tiny_patch16_224",
+    "selecsls42b", "convnext_atto", "mobilenetv1_100", "mobilenetv2_100", "googlenet", "ghostnet_100",
+    "efficientnet_b0", "mobilenetv3_small_100", "shufflenet_v2_x0_5",
 )  # fmt: skip
-TORCHVISION = ("googlenet", "mnasnet0_5", "shufflenet_v2_x0_5", "squeezenet1_0", "swin_t")
+TORCHVISION = ("alexnet", "googlenet", "mnasnet0_5", "shufflenet_v2_x0_5", "squeezenet1_0", "squeezenet1_1")
 SIZES = (64, 80, 96, 128, 224)
 CONFIGURATIONS = {"default": False, "folded": True}
 
