@@ -2,7 +2,7 @@
 
     python benchmarks/executorch_models.py measure FILE.json [--only NAME ...] [--pixels N]
     python benchmarks/executorch_models.py run FILE.json [--only NAME ...]
-    python benchmarks/executorch_models.py render FILE.json --into docs/executorch.md
+    python benchmarks/executorch_tables.py FILE.json --into docs/executorch.md
 
 `measure` exports every model at 224 pixels with random weights, as ExecuTorch does it by default and with
 constants folded (`do_quant_fusion_and_const_prop`), and asks every planner for the same tensors: `greedy`,
@@ -37,20 +37,18 @@ for schema in (
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge  # noqa: E402
 from executorch.exir.memory_planning import greedy  # noqa: E402
 from executorch.exir.passes import MemoryPlanningPass  # noqa: E402
-from page_marks import write  # noqa: E402
 
 from onchip.executorch import Bank, planner  # noqa: E402
 
 warnings.filterwarnings("ignore")
 
 MODELS = (
-    "resnet18", "squeezenet1_0", "lcnet_050", "mnasnet0_5", "vit_tiny_patch16_224", "selecsls42b",
-    "convnext_atto", "mobilenetv2_100", "googlenet", "ghostnet_100", "efficientnet_b0",
-    "mobilenetv3_small_100",
-    "shufflenet_v2_x0_5", "mixnet_s", "inception_v3", "res2net50_26w_4s", "densenet121", "hrnet_w18_small",
-    "swin_t", "edgenext_xx_small",
+    "resnet18", "squeezenet1_0", "squeezenet1_1", "alexnet", "lcnet_050", "mnasnet0_5",
+    "vit_tiny_patch16_224",
+    "selecsls42b", "convnext_atto", "mobilenetv1_100", "mobilenetv2_100", "googlenet", "ghostnet_100",
+    "efficientnet_b0", "mobilenetv3_small_100", "shufflenet_v2_x0_5",
 )  # fmt: skip
-TORCHVISION = ("googlenet", "mnasnet0_5", "shufflenet_v2_x0_5", "squeezenet1_0", "swin_t")
+TORCHVISION = ("alexnet", "googlenet", "mnasnet0_5", "shufflenet_v2_x0_5", "squeezenet1_0", "squeezenet1_1")
 SIZES = (64, 80, 96, 128, 224)
 CONFIGURATIONS = {"default": False, "folded": True}
 
@@ -234,107 +232,17 @@ def run(names: list[str], file: Path) -> None:
         file.write_text(json.dumps(kept, indent=1))
 
 
-Kept = dict[str, dict[str, Any]]
-
-
-def rows_of(kept: Kept, label: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of one configuration by the model's name."""
-    return {key.split()[0]: row for key, row in kept.items() if key.split()[1] == label}
-
-
-def one_memory(kept: Kept) -> list[str]:
-    """Return the table of arenas in one memory, and the counts that it comes to."""
-    lines = [
-        "| model | tensors | greedy | onchip | in place | folded: greedy | onchip | in place | ms |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    default, folded = rows_of(kept, "default"), rows_of(kept, "folded")
-    names = [name for name in default if name in folded]
-    for name in names:
-        cells = [f"{default[name]['tensors']:,}"]
-        for rows in (default, folded):
-            row = rows[name]
-            cells += [
-                f"{row['greedy']:,}",
-                less(row["onchip"], row["greedy"]),
-                less(row["in place"], row["greedy"]),
-            ]
-        most = max(row["seconds in place"] for row in (default[name], folded[name]))
-        lines.append(f"| {name} | {' | '.join(cells)} | {1000 * most:.0f} |")
-    lines.append("")
-    for label, rows in (("default export", default), ("constants folded", folded)):
-        below = sum(rows[name]["onchip"] < rows[name]["greedy"] for name in names)
-        over = sum(rows[name]["in place"] < rows[name]["greedy"] for name in names)
-        above = sum(
-            max(rows[name]["onchip"], rows[name]["in place"]) > rows[name]["greedy"] for name in names
-        )
-        least = sum(rows[name]["onchip"] == rows[name]["load"] for name in names)
-        least += sum(rows[name]["in place"] == rows[name]["load in place"] for name in names)
-        lines.append(
-            f"- {label}: below greedy in {below} of {len(names)} models, with results in place in {over};"
-            f" above in {above}. {least} of {2 * len(names)} arenas are proved least."
-        )
-    return lines
-
-
-def less(ours: int, theirs: int) -> str:
-    """Return bytes, and the share that they are below others."""
-    return f"{ours:,}" if ours == theirs else f"{ours:,} ({100 * (ours / theirs - 1):.0f} %)"
-
-
-def two_memories(kept: Kept) -> list[str]:
-    """Return the table of bytes in the slow one of two memories."""
-    lines = [
-        "| model | export | fast memory | slow: banked pass | slow: onchip | slow: onchip, in place |",
-        "|---|---|--:|--:|--:|--:|",
-    ]
-    rows = [(*key.split(), row) for key, row in kept.items() if key.split()[1] in CONFIGURATIONS]
-    for name, label, row in rows:
-        banked = "does not fit" if row["banked"] < 0 else f"{row['banked']:,}"
-        cells = f"{row['fast']:,} | {banked} | {row['two']:,} | {row['two in place']:,}"
-        lines.append(f"| {name} | {label} | {cells} |")
-    fewer = sum(row["two in place"] < row["banked"] for *_, row in rows)
-    apart = sum(row["two"] < row["banked"] for *_, row in rows)
-    more = sum(max(row["two"], row["two in place"]) > row["banked"] >= 0 for *_, row in rows)
-    lines += [
-        "",
-        f"{len(rows)} exports: fewer slow bytes in {fewer}, in {apart} of them with nothing in place; more in"
-        f" {more}.",
-    ]
-    return lines
-
-
-def executed(kept: Kept) -> list[str]:
-    """Return the table of outputs."""
-    lines = ["| model | pixels | outputs against greedy's | against torch, at most |", "|---|--:|---|--:|"]
-    for name, row in rows_of(kept, "run").items():
-        same = "bit for bit the same" if row["same"] else "DIFFER"
-        lines.append(f"| {name} | {row['pixels']} | {same} | {row['against torch']:.1e} |")
-    return lines
-
-
-TABLES: dict[str, Callable[[Kept], list[str]]] = {
-    "one memory": one_memory,
-    "two memories": two_memories,
-    "executed": executed,
-}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("what", choices=("measure", "run", "render"))
+    parser.add_argument("what", choices=("measure", "run"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--only", nargs="*", default=MODELS)
     parser.add_argument("--pixels", type=int, default=224)
-    parser.add_argument("--into", type=Path)
     args = parser.parse_args()
     if args.what == "measure":
         measure(args.only, args.file, args.pixels)
-    elif args.what == "run":
-        run(args.only, args.file)
     else:
-        kept = json.loads(args.file.read_text())
-        write({name: lambda table=table: iter(table(kept)) for name, table in TABLES.items()}, args.into)
+        run(args.only, args.file)
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ RESULTS = (
         (
             "executorch_models.py measure {kept}/executorch.json",
             "executorch_models.py run {kept}/executorch.json",
-            "executorch_models.py render {kept}/executorch.json --into docs/executorch.md",
+            "executorch_tables.py {kept}/executorch.json --into docs/executorch.md",
         ),
         needs="an environment with executorch, timm and torchvision",
     ),

@@ -10,8 +10,8 @@ Use (`banks.json` from `onchip export plan.json --to executorch -o banks.json`):
 
 The mapping: a tensor's `mem_id`, `mem_offset` and the `bufsizes` by mem_id are those of the file. ExecuTorch
 knows tensors by the nodes that make them; `name_of(node)` says which tensor of the plan a node makes (None:
-none of its own, as of an allocation). An allocation and the operator that writes into it are one tensor, and a
-tensor that no node names is refused.
+none of its own, as of an allocation). An allocation and the operator that writes into it are one tensor, and
+a tensor that no node names is refused.
 
 This applies a plan that was made before, with its order, memories and moves decided by onchip. Without one,
 `onchip.executorch.planner()` plans ExecuTorch's own graph and needs no names.

@@ -58,9 +58,8 @@ class Question:
 def fill_banks(asked: Question, limits: Limits) -> Placed:
     """Place all items, with the fewest bytes in the slowest bank, then in the next, and so on.
 
-    With everything in place that can be, and with nothing in place: the better of both is the answer, and the
-    bound is that of the first. Raises `Infeasible` with the bytes needed and there, for the slowest bank or
-    for one with pinned buffers.
+    With everything in place that can be, and with nothing in place: the better of both is the answer. Raises
+    `Infeasible` with the bytes needed and there, for the slowest bank or for one with pinned buffers.
     """
     ways = choices(asked.items, 1) if asked.in_place else [{}]
     if {} not in ways:
@@ -146,12 +145,13 @@ def _does_not_fit(
     busiest = max(problem.cliques, key=lambda c: sum(problem.size(i, b) for i in c if found[i] == b))
     at = min(blocks[i].last for i in busiest)
     mine = [i for i in busiest if found[i] == b]
+    proved = low > problem.room[b]
     return Infeasible(
-        needs=needs + asked.held[b],
+        needs=(low if proved else needs) + asked.held[b],
         has=bank.size,
+        at_least=proved and low < needs,
         operator=asked.nodes[at] if 0 <= at < len(asked.nodes) else "",
         tensors=tuple((asked.items[blocks[i].members[0]].name, problem.size(i, b)) for i in mine),
         memory=bank.name,
-        proved=low == needs,
-        space="the places that were found" if low != needs else "",
+        space="" if proved else "the places that were found in time",
     )

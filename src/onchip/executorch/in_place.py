@@ -43,10 +43,11 @@ def with_candidates(graph: Graph, nodes: Sequence[Any]) -> Graph:
         y = index.get(id(root_of(results[0]))) if results else None
         if y is None or shared[y] > 1 or first.get(id(root_of(results[0]))) != at:
             continue
-        operands = [(n, s) for n in nodes_in(list(node.args)) for s in node_specs(n)[:1]]
+        read = nodes_in([*node.args, *getattr(node, "kwargs", {}).values()])
+        operands = [spec for n in read for spec in node_specs(n)[:1]]
         found = [
             x
-            for _, spec in operands
+            for spec in operands
             if (x := index.get(id(root_of(spec)))) is not None
             and x != y
             and shared[x] == 1
@@ -55,7 +56,7 @@ def with_candidates(graph: Graph, nodes: Sequence[Any]) -> Graph:
             and items[x].last == at
             and items[x].bytes == items[y].bytes
             and items[x].memory == items[y].memory
-            and all(alike(other, results[0]) for _, other in operands if root_of(other) is root_of(spec))
+            and all(alike(other, results[0]) for other in operands if root_of(other) is root_of(spec))
         ]
         if found:
             items[y] = replace(items[y], over=tuple(dict.fromkeys(found)), written=at)
