@@ -49,6 +49,7 @@ class Fastest:
         assert plan.chip.tiles is not None
         self.problem, self.tiles, self.limits, self.effort = problem, plan.chip.tiles, limits, effort
         self.known: dict[object, tuple[GroupAxes, Priced | None]] = {}
+        self.rooms: dict[object, dict[int, tuple[GroupAxes, Priced]]] = {}
 
     def group(self, operators: tuple[int, ...], streamed: Collection[int]) -> TimedGroup:
         """Return the group of some operators on the problem's chip."""
@@ -80,15 +81,34 @@ class Fastest:
             return None
         key = _key(network, axes, operators, streamed, room, own)
         if key not in self.known:
-            self.known[key] = axes, self.search(operators, streamed, room, own, effort or self.effort)
-            effort = None
+            more = self.in_more_room(_key(network, axes, operators, streamed, 0, own), room)
+            if more is not None:
+                self.known[key] = more
+            else:
+                self.known[key] = axes, self.search(operators, streamed, room, own, effort or self.effort)
+                effort = None
         other, found = self.known[key]
         if found is not None and other is not axes:
             found = replace(found, nest=renamed(found.nest, other, axes))
         if found is not None and effort is not None:
             found = self.search(operators, streamed, room, found.nest, effort, seed=1) or found
             self.known[key] = axes, found
+        if found is not None:
+            of_any = self.rooms.setdefault(_key(network, axes, operators, streamed, 0, own), {})
+            of_any[room] = axes, found
         return found
+
+    def in_more_room(self, key: object, room: int) -> tuple[GroupAxes, Priced] | None:
+        """Return what was found in no less room than this, if it fits here, too."""
+        fit = [
+            (found.time, more, axes, found)
+            for more, (axes, found) in self.rooms.get(key, {}).items()
+            if more >= room >= found.scratch
+        ]
+        if not fit:
+            return None
+        _, _, axes, found = min(fit, key=lambda one: one[:2])
+        return axes, found
 
     def search(
         self,
