@@ -4,10 +4,6 @@
 
 namespace onchip::timed {
 
-namespace {
-
-}  // namespace
-
 bool Layout::derive(const Item& root) {
     const std::size_t count = problem.group.size();
     bodies.clear();
