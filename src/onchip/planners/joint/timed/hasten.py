@@ -31,6 +31,9 @@ __all__ = ["Fastest", "Hastened", "hastened"]
 FEW_PRICES = 100
 """The most copies that are looked at for a nest of the plan of fewest bytes."""
 
+ONE_SEARCH = 8_000_000
+"""The effort of one search: several with other random numbers find more than a longer one."""
+
 
 @dataclass(frozen=True)
 class Hastened:
@@ -135,12 +138,18 @@ class Fastest:
         spelled_ = [opened.nest for nest in starts if (opened := opened_nest(group, nest)) is not None]
         best = known
         begun = spelled_ if known is None else [known.nest, *spelled_]
-        for found in compiled.search(begun, room, effort, seed, limits=self.limits):
-            if best is not None and found.time >= best.time:
-                break
-            law = group.lawful(found.nest)
-            if law is not None and law.layout.extent <= room:
-                return Priced(found.nest, found.time, found.bytes, law.layout.extent)
+        runs = max(1, effort // ONE_SEARCH)
+        for n in range(runs):  # in turn from what is known, and from nests of its own alone
+            found = compiled.search(
+                begun if n % 2 == 0 else (), room, effort // runs, seed + n, limits=self.limits
+            )
+            for one in found:
+                if best is not None and one.time >= best.time:
+                    break
+                law = group.lawful(one.nest)
+                if law is not None and law.layout.extent <= room:
+                    best = Priced(one.nest, one.time, one.bytes, law.layout.extent)
+                    break
         return best
 
     def priced(self, group: TimedGroup, nest: Nest, room: int) -> Priced | None:
