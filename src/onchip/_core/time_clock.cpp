@@ -4,10 +4,6 @@
 
 namespace onchip::timed {
 
-namespace {
-std::size_t at_(int i) { return static_cast<std::size_t>(i); }
-}  // namespace
-
 std::optional<Times> Walk::times(Layout& layout, Time below, std::int64_t most_steps, bool every_turn) {
     layout_ = &layout;
     below_ = below;
@@ -27,7 +23,7 @@ std::optional<Times> Walk::times(Layout& layout, Time below, std::int64_t most_s
     if (snapshots_.size() < 2 * layout.bodies.size()) snapshots_.resize(2 * layout.bodies.size());
     for (std::size_t m = 0; m < layout.moving.size(); ++m) {
         State& state = states_[m];
-        state.slots.assign(at_(layout.homes[at_(layout.moving[m].home)].ways.copies), 0);
+        state.slots.assign(nth(layout.homes[nth(layout.moving[m].home)].ways.copies), 0);
         state.oldest = 0;
         state.free = state.slots.size();
         state.fills = state.stores = state.moved = state.stored = 0;
@@ -42,7 +38,7 @@ std::optional<Times> Walk::times(Layout& layout, Time below, std::int64_t most_s
     totals_.time = all;
     // in a turn of which nothing uses a buffer that crosses, the law says nothing
     for (std::size_t m = 0; m < layout.moving.size(); ++m)
-        if (states_[m].moved != layout.homes[at_(layout.moving[m].home)].crosses) return std::nullopt;
+        if (states_[m].moved != layout.homes[nth(layout.moving[m].home)].crosses) return std::nullopt;
     return totals_;
 }
 
@@ -59,13 +55,13 @@ bool Walk::begun(int number) const {
 void Walk::body(int number) {
     const Body& here = layout_->at(number);
     for (int m = here.first_moving; m < here.end_moving; ++m) {
-        State& state = states_[at_(m)];
+        State& state = states_[nth(m)];
         state.fresh = true;
-        if (layout_->windows.empty()) state.last = layout_->moving[at_(m)].last_leaf;
+        if (layout_->windows.empty()) state.last = layout_->moving[nth(m)].last_leaf;
         else {
             state.last = -1;
             state.when.clear();
-            find_last(number, layout_->moving[at_(m)].users, state);
+            find_last(number, layout_->moving[nth(m)].users, state);
         }
     }
     for (const int item : here.items) {
@@ -80,8 +76,8 @@ bool Walk::find_last(int number, Set users, State& state) {
     for (std::size_t n = items.size(); n-- > 0;) {
         if (items[n] < 0) {
             const int leaf = ~items[n];
-            if (!has(users, at_(leaf))) continue;
-            const Leaf& one_ = layout_->leaves[at_(leaf)];
+            if (!has(users, nth(leaf))) continue;
+            const Leaf& one_ = layout_->leaves[nth(leaf)];
             const bool some = std::all_of(one_.path.begin(), one_.path.end(), [&](int b) {
                 return layout_->at(b).windows < 0 || layout_->made(layout_->at(b), one_.op).length() > 0;
             });
@@ -91,9 +87,9 @@ bool Walk::find_last(int number, Set users, State& state) {
         }
         Body& inner = layout_->at(items[n]);
         bool any = false;
-        for (int leaf = inner.first_leaf; leaf < inner.end_leaf; ++leaf) any |= has(users, at_(leaf));
+        for (int leaf = inner.first_leaf; leaf < inner.end_leaf; ++leaf) any |= has(users, nth(leaf));
         if (!any) continue;
-        const std::int64_t turns = inner.windows < 0 ? 1 : layout_->windows[at_(inner.windows)].turns;
+        const std::int64_t turns = inner.windows < 0 ? 1 : layout_->windows[nth(inner.windows)].turns;
         for (std::int64_t index = turns; index-- > 0;) {
             if (inner.windows >= 0) inner.index = index;
             if (find_last(items[n], users, state)) {
@@ -108,7 +104,7 @@ bool Walk::find_last(int number, Set users, State& state) {
 bool Walk::last_now(const State& state, int leaf, int home) const {
     if (state.last != leaf) return false;
     if (layout_->windows.empty()) {
-        for (int b = layout_->leaves[at_(leaf)].body; b != home; b = layout_->at(b).parent)
+        for (int b = layout_->leaves[nth(leaf)].body; b != home; b = layout_->at(b).parent)
             if (layout_->at(b).index != layout_->at(b).count - 1) return false;
         return true;
     }
@@ -122,8 +118,8 @@ bool Walk::slides(int number) const {
     if (!problem_.rates.scratchpad) return false;
     const Body& here = layout_->at(number);
     for (int leaf = here.first_leaf; leaf < here.end_leaf; ++leaf) {
-        const Id op = layout_->leaves[at_(leaf)].op;
-        const int axis = problem_.group.classes[at_(here.loop_class)].axis[op];
+        const Id op = layout_->leaves[nth(leaf)].op;
+        const int axis = problem_.group.classes[nth(here.loop_class)].axis[op];
         for (const Id u : problem_.group.of[op])
             for (const nests::Slide& slide : problem_.group.accesses[u].slides)
                 if (static_cast<int>(slide.axis) == axis) return true;
@@ -138,9 +134,9 @@ void Walk::loop(int number) {
         low = layout_->at(here.before).low;
         high = layout_->at(here.before).high;
     }
-    here.count = here.windows >= 0 ? layout_->windows[at_(here.windows)].turns : (high - low + here.tile - 1) / here.tile;
+    here.count = here.windows >= 0 ? layout_->windows[nth(here.windows)].turns : (high - low + here.tile - 1) / here.tile;
     bool steady = here.windows < 0 && here.count > 3 && !every_turn_ && !slides(number);
-    Snapshot *before = &snapshots_[2 * at_(number)], *now = before + 1;
+    Snapshot *before = &snapshots_[2 * nth(number)], *now = before + 1;
     bool known = false;
     for (std::int64_t index = 0; index < here.count; ++index) {
         here.index = index;
@@ -165,7 +161,7 @@ void Walk::loop(int number) {
 }
 
 void Walk::visit(int number) {
-    const Leaf& leaf = layout_->leaves[at_(number)];
+    const Leaf& leaf = layout_->leaves[nth(number)];
     for (const int b : leaf.axes)
         if (b >= 0 && layout_->made(layout_->at(b), leaf.op).length() <= 0) return;
     if (++walked_ > most_ || end_ + layout_->work - totals_.work >= below_) {
@@ -174,13 +170,13 @@ void Walk::visit(int number) {
     }
     first_.clear();
     for (const int m : leaf.uses)
-        if (states_[at_(m)].fresh) first_.push_back(m);
+        if (states_[nth(m)].fresh) first_.push_back(m);
     store(shared_, true);
     Time ready = std::max({end_, shared_end_, Time{0}});
     for (const bool owned : {true, false})
         for (const int m : first_)
-            if (layout_->moving[at_(m)].owned == owned) {
-                states_[at_(m)].fresh = false;
+            if (layout_->moving[nth(m)].owned == owned) {
+                states_[nth(m)].fresh = false;
                 begin(m, ready);
             }
     store(owned_, false);
@@ -190,7 +186,7 @@ void Walk::visit(int number) {
     ++totals_.steps;
     totals_.work += work;
     for (const int m : leaf.uses)
-        if (last_now(states_[at_(m)], number, layout_->homes[at_(layout_->moving[at_(m)].home)].body)) ended(m);
+        if (last_now(states_[nth(m)], number, layout_->homes[nth(layout_->moving[nth(m)].home)].body)) ended(m);
 }
 
 std::int64_t Walk::length(const Home& home, int number, std::size_t side) const {
@@ -198,7 +194,7 @@ std::int64_t Walk::length(const Home& home, int number, std::size_t side) const 
     if (cut < 0) return problem_.group.buffers[home.buffer].sides[side];
     const Body& body = layout_->at(cut);
     if (body.windows < 0) return body.high - body.low;
-    return layout_->windows[at_(body.windows)].moved[at_(number)][static_cast<std::size_t>(body.index)].length();
+    return layout_->windows[nth(body.windows)].moved[nth(number)][static_cast<std::size_t>(body.index)].length();
 }
 
 std::int64_t Walk::elements(const Home& home, int number) const {
@@ -208,9 +204,9 @@ std::int64_t Walk::elements(const Home& home, int number) const {
 }
 
 void Walk::begin(int m, Time& ready) {
-    const Moving& moving = layout_->moving[at_(m)];
-    const Home& home = layout_->homes[at_(moving.home)];
-    State& state = states_[at_(m)];
+    const Moving& moving = layout_->moving[nth(m)];
+    const Home& home = layout_->homes[nth(moving.home)];
+    State& state = states_[nth(m)];
     ++state.fills;
     Time back = 0;
     if (moving.owned) {
@@ -232,9 +228,9 @@ void Walk::begin(int m, Time& ready) {
 }
 
 void Walk::ended(int m) {
-    const Moving& moving = layout_->moving[at_(m)];
-    const Home& home = layout_->homes[at_(moving.home)];
-    State& state = states_[at_(m)];
+    const Moving& moving = layout_->moving[nth(m)];
+    const Home& home = layout_->homes[nth(moving.home)];
+    State& state = states_[nth(m)];
     const std::int64_t count = moving.stored ? elements(home, moving.home) : 0;
     if (!count) {
         if (moving.owned) state.slot(state.free++) = end_;
@@ -246,7 +242,7 @@ void Walk::ended(int m) {
 }
 
 Time Walk::transfer(const Moving& moving, const Home& home, Bytes width, int number) const {
-    const Channel& channel = problem_.rates.channels[at_(number)];
+    const Channel& channel = problem_.rates.channels[nth(number)];
     std::int64_t pieces = 1, piece = 1;
     if (moving.in_fills) {
         piece = elements(home, moving.home);
@@ -262,7 +258,7 @@ Time Walk::transfer(const Moving& moving, const Home& home, Bytes width, int num
         for (std::size_t s = 0; s < rest; ++s) pieces *= length(home, moving.home, s);
     }
     const Bytes crossing = pieces * ((piece * width + channel.burst - 1) / channel.burst * channel.burst);
-    return channel.transfer + pieces * channel.piece + problem_.crossing[at_(number)].of(crossing);
+    return channel.transfer + pieces * channel.piece + problem_.crossing[nth(number)].of(crossing);
 }
 
 Time Walk::step(const Leaf& leaf, Time& work) const {
@@ -328,10 +324,10 @@ void Walk::store(std::vector<Store>& waiting, bool shared) {
     if (waiting.empty()) return;
     serving_.swap(waiting);
     for (const Store& one_ : serving_) {
-        const Time end = serve(layout_->moving[at_(one_.moving)].store, end_, one_.duration, one_.moving, one_.bytes, true);
+        const Time end = serve(layout_->moving[nth(one_.moving)].store, end_, one_.duration, one_.moving, one_.bytes, true);
         if (shared) shared_end_ = std::max(shared_end_, end);
         else {
-            State& state = states_[at_(one_.moving)];
+            State& state = states_[nth(one_.moving)];
             state.slot(state.free++) = end;
         }
     }
@@ -339,11 +335,11 @@ void Walk::store(std::vector<Store>& waiting, bool shared) {
 }
 
 Time Walk::serve(int channel, Time ready, Time duration, int m, Bytes bytes, bool stored) {
-    const Time end = channels_[at_(channel)] = std::max(channels_[at_(channel)], ready) + duration;
-    ++served_[at_(channel)];
-    State& state = states_[at_(m)];
+    const Time end = channels_[nth(channel)] = std::max(channels_[nth(channel)], ready) + duration;
+    ++served_[nth(channel)];
+    State& state = states_[nth(m)];
     state.moved += bytes;
-    totals_.busy[at_(channel)] += duration;
+    totals_.busy[nth(channel)] += duration;
     ++totals_.transfers;
     totals_.bytes += bytes;
     if (stored) {
@@ -373,8 +369,8 @@ void Walk::take(int number, Snapshot& into) const {
         into.counts.push_back(served_[c]);
     }
     for (int m = here.first_moving; m < here.end_inside; ++m) {
-        const State& state = states_[at_(m)];
-        if (layout_->moving[at_(m)].owned)
+        const State& state = states_[nth(m)];
+        if (layout_->moving[nth(m)].owned)
             for (std::size_t n = 0; n < state.free; ++n) add(state.slot(n), state.fills);
         add(state.stored, state.stores);
         into.counts.insert(into.counts.end(), {state.fills, state.stores, state.moved});
@@ -417,8 +413,8 @@ void Walk::skip(int number, const Snapshot& before, const Snapshot& now, std::in
         more(served_[c]);
     }
     for (int m = here.first_moving; m < here.end_inside; ++m) {
-        State& state = states_[at_(m)];
-        if (layout_->moving[at_(m)].owned) {
+        State& state = states_[nth(m)];
+        if (layout_->moving[nth(m)].owned) {
             for (std::size_t n = 0; n < state.free; ++n) state.slot(n) += ahead();
         }
         state.stored += ahead();

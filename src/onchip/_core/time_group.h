@@ -20,6 +20,8 @@ using nests::one;
 using Time = std::int64_t;  // picoseconds
 inline constexpr Time never = nests::unlimited;
 
+inline std::size_t nth(int i) { return static_cast<std::size_t>(i); }
+
 struct Channel {
     std::int64_t bytes_per_second = 1;
     Time transfer = 0, piece = 0;

@@ -1,15 +1,8 @@
 #include "time_layout.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace onchip::timed {
-
-namespace {
-
-std::size_t at_(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 bool Layout::derive(const Item& root) {
     const std::size_t count = problem.group.size();
@@ -26,8 +19,8 @@ bool Layout::derive(const Item& root) {
     for (Leaf& leaf : leaves) {
         leaf.axes.assign(problem.group.operators[leaf.op].axes.size(), -1);
         for (std::size_t n = 1; n < leaf.path.size(); ++n) {
-            const int axis = problem.group.classes[at_(at(leaf.path[n]).loop_class)].axis[leaf.op];
-            leaf.axes[at_(axis)] = leaf.path[n];
+            const int axis = problem.group.classes[nth(at(leaf.path[n]).loop_class)].axis[leaf.op];
+            leaf.axes[nth(axis)] = leaf.path[n];
         }
         const Id outputs = problem.group.operators[leaf.op].outputs;
         for (std::size_t a = outputs; a < leaf.axes.size(); ++a)
@@ -59,13 +52,13 @@ bool Layout::walk(const Item& item, int number) {
             std::reverse(leaf.path.begin(), leaf.path.end());
             for (std::size_t n = 1; n < leaf.path.size(); ++n) {
                 const int c = at(leaf.path[n]).loop_class;
-                if (!has(group.classes[at_(c)].may, op)) return refuse("a loop does not go along an operator");
+                if (!has(group.classes[nth(c)].may, op)) return refuse("a loop does not go along an operator");
             }
             at(number).items.push_back(~static_cast<int>(leaves.size()));
             leaves.push_back(std::move(leaf));
             continue;
         }
-        if (inner.loop_class < 0 || at_(inner.loop_class) >= group.classes.size() || inner.tile < 1)
+        if (inner.loop_class < 0 || nth(inner.loop_class) >= group.classes.size() || inner.tile < 1)
             return refuse("a loop has no class, or no tile");
         const int made = static_cast<int>(bodies.size());
         at(number).items.push_back(made);
@@ -91,11 +84,11 @@ bool Layout::finished() {
             const Access& access = group.accesses[u];
             const int maker = group.buffers[access.buffer].maker;
             if (access.writes || maker < 0) continue;
-            const Leaf& made = leaves[at_(leaf_of_[at_(maker)])];
-            if (leaf_of_[reader.op] <= leaf_of_[at_(maker)]) return refuse("a reader runs before what it reads is made");
+            const Leaf& made = leaves[nth(leaf_of_[nth(maker)])];
+            if (leaf_of_[reader.op] <= leaf_of_[nth(maker)]) return refuse("a reader runs before what it reads is made");
             for (std::size_t n = 1; n < std::min(reader.path.size(), made.path.size()); ++n) {
                 if (reader.path[n] != made.path[n]) break;
-                if (has(group.classes[at_(at(reader.path[n]).loop_class)].bad[reader.op], static_cast<Id>(maker)))
+                if (has(group.classes[nth(at(reader.path[n]).loop_class)].bad[reader.op], static_cast<Id>(maker)))
                     return refuse("a reader sees what is not finished");
             }
         }
@@ -108,7 +101,7 @@ bool Layout::below(Id use, int body) const {
 }
 
 int Layout::deepest(const std::vector<Id>& uses) const {
-    const std::vector<int>& first = leaves[at_(leaf_of_[problem.group.accesses[uses[0]].op])].path;
+    const std::vector<int>& first = leaves[nth(leaf_of_[problem.group.accesses[uses[0]].op])].path;
     for (std::size_t n = first.size(); n-- > 1;)
         if (std::all_of(uses.begin(), uses.end(), [&](Id u) { return below(u, first[n]); })) return first[n];
     return 0;
@@ -118,7 +111,7 @@ std::vector<int> Layout::ends_of(int body) const {
     std::vector<int> found;
     Set seen = 0;
     for (int b = body; b > 0; b = at(b).parent) {
-        const Set mine = one(at_(at(b).loop_class));
+        const Set mine = one(nth(at(b).loop_class));
         if (!(seen & mine)) found.push_back(b);
         seen |= mine;
     }
@@ -175,7 +168,7 @@ bool Layout::find_homes() {
         if (outside || (rest.size() == 1 && leaves_group)) {
             for (const Id u : rest) {
                 const int leaf = leaf_of_[group.accesses[u].op];
-                add_home(b, leaves[at_(leaf)].body, leaf, {u}, Kept{b});
+                add_home(b, leaves[nth(leaf)].body, leaf, {u}, Kept{b});
             }
         } else if (!rest.empty()) {
             add_home(b, deepest(rest), -1, rest, Kept{b});
@@ -201,9 +194,9 @@ bool Layout::in_place() {
         if (std::find(may.begin(), may.end(), operand) == may.end()) return refuse("an operand is not to be replaced");
         const int home = shared[operand], place = shared[output];
         if (place >= 0) {
-            Home& to = homes[at_(place)];
+            Home& to = homes[nth(place)];
             if (to.leaf >= 0 || home < 0) return refuse("an output has its home further out");
-            const int from = homes[at_(home)].body;
+            const int from = homes[nth(home)].body;
             if (!(to.body <= from && from < at(to.body).end_body)) return refuse("an output has its home further out");
             for (const Id u : group.uses[operand]) to.guests.push_back(u);
             shared[operand] = place;
@@ -213,171 +206,6 @@ bool Layout::in_place() {
         gone |= one(operand);
     }
     std::erase_if(homes, [&](const Home& home) { return has(gone, home.buffer); });
-    return true;
-}
-
-std::vector<std::int64_t> Layout::left(Id use, const std::vector<int>& ends) const {
-    const Access& access = problem.group.accesses[use];
-    std::vector<std::int64_t> found = problem.group.buffers[access.buffer].sides;
-    for (const int b : ends)
-        for (std::size_t s = 0; s < found.size(); ++s)
-            if (problem.side_class[use][s] == at(b).loop_class) {
-                std::int64_t most = 0;
-                if (at(b).windows >= 0)
-                    for (const Range& r : windows[at_(at(b).windows)].made[access.op]) most = std::max(most, r.length());
-                else for (const Tiles& t : at(b).tiles) most = std::max(most, t.length);
-                found[s] = most;
-            }
-    return found;
-}
-
-void Layout::sizes() {
-    const Group& group = problem.group;
-    for (std::size_t h = 0; h < homes.size(); ++h) {
-        Home& home = homes[h];
-        const nests::Buffer& buffer = group.buffers[home.buffer];
-        home.held = buffer.sides;
-        home.cut.assign(buffer.sides.size(), -1);
-        std::vector<std::int64_t> rest = buffer.sides;
-        std::int64_t total = buffer.element, again = 1;
-        const Access& first = group.accesses[home.uses[0]];
-        const Id owner = buffer.maker >= 0 ? static_cast<Id>(buffer.maker) : first.op;
-        for (const int b : home.ends) {
-            const Body& body = at(b);
-            std::int64_t count = body.entries;
-            std::vector<std::size_t> sides;
-            if (body.windows < 0) {
-                for (std::size_t s = 0; s < buffer.sides.size(); ++s)
-                    if (std::all_of(home.uses.begin(), home.uses.end(),
-                                    [&](Id u) { return problem.side_class[u][s] == body.loop_class; }))
-                        sides.push_back(s);
-                std::int64_t most = 0, sum = 0;
-                for (const Tiles& t : body.tiles) {
-                    std::int64_t boxes = t.count;
-                    for (std::size_t k = 0; k < sides.size(); ++k) boxes *= t.length;
-                    sum += boxes;
-                    most = std::max(most, t.length);
-                }
-                count = sum;
-                for (const std::size_t s : sides) home.held[s] = most;
-            } else {
-                const Windows& slid = windows[at_(body.windows)];
-                if (slid.side[h] >= 0) {
-                    sides.push_back(at_(slid.side[h]));
-                    count = 0;
-                    for (const Range& r : slid.moved[h]) count += r.length();
-                    std::int64_t most = 0;
-                    for (const Range& r : slid.there[h]) most = std::max(most, r.length());
-                    home.held[sides[0]] = most;
-                }
-            }
-            for (const std::size_t s : sides) {
-                rest[s] = 1;
-                home.cut[s] = b;
-            }
-            const int axis = group.classes[at_(body.loop_class)].axis[owner];
-            const bool sum = axis >= static_cast<int>(group.operators[owner].outputs);
-            if (buffer.maker < 0) {
-                if (first.late && sum) continue;
-                total = nests::times(total, count);
-            } else {
-                (sum ? again : total) = nests::times(sum ? again : total, count);
-            }
-        }
-        for (const std::int64_t side : rest) total = nests::times(total, side);
-        home.crosses = buffer.maker < 0 ? total : buffer.leaves ? again : 0;  // of what leaves: see widths
-        if (buffer.maker >= 0 && buffer.leaves) {
-            home.crosses = total;
-            home.bytes = nests::times(total, again);  // all turns, for now
-        }
-    }
-}
-
-bool Layout::many(const Leaf& leaf, int b) const {
-    const Body& body = at(b);
-    if (body.windows >= 0) {
-        int some = 0;
-        for (const Range& r : windows[at_(body.windows)].made[leaf.op]) some += r.length() > 0;
-        return some > 1;
-    }
-    return body.entries > (body.before < 0 ? 1 : at(body.before).entries);
-}
-
-// Copies of partial sums only where no two fills after each other are one box.
-bool Layout::spilled() const {
-    const Group& group = problem.group;
-    for (const Home& home : homes) {
-        const int maker = group.buffers[home.buffer].maker;
-        if (home.ways.copies < 2 || maker < 0) continue;
-        const Id op = static_cast<Id>(maker);
-        bool sums = false;
-        for (int b = home.body; b > 0; b = at(b).parent)
-            sums |= group.classes[at_(at(b).loop_class)].axis[op] >= static_cast<int>(group.operators[op].outputs) &&
-                    at(b).entries > 1;
-        if (!sums) continue;
-        const Body& last = at(home.body);
-        const int axis = group.classes[at_(last.loop_class)].axis[op];
-        const auto& along = group.operators[op].writes.axes;
-        const bool apart = std::find(along.begin(), along.end(), axis) != along.end() && last.before < 0;
-        if (!apart || last.windows >= 0 || last.entries < 2) return false;
-    }
-    return true;
-}
-
-// How wide partial sums are, and what lies beside homes.
-bool Layout::widths() {
-    const Group& group = problem.group;
-    for (const Leaf& leaf : leaves) {
-        const nests::Operator& op = group.operators[leaf.op];
-        const Id write = group.of[leaf.op].back();
-        const Id buffer = group.accesses[write].buffer;
-        int number = -1;
-        for (std::size_t h = 0; h < homes.size() && number < 0; ++h)
-            if (std::count(homes[h].uses.begin(), homes[h].uses.end(), write) ||
-                std::count(homes[h].guests.begin(), homes[h].guests.end(), write))
-                number = static_cast<int>(h);
-        std::size_t sum = 0;  // the first loop over a sum, by its place in the path
-        for (std::size_t n = 1; n < leaf.path.size() && !sum; ++n)
-            if (group.classes[at_(at(leaf.path[n]).loop_class)].axis[leaf.op] >= static_cast<int>(op.outputs) &&
-                many(leaf, leaf.path[n]))
-                sum = n;
-        if (!sum) continue;
-        std::size_t above = 0;
-        if (number >= 0)
-            for (int b = homes[at_(number)].body; b > 0; b = at(b).parent) ++above;
-        bool apart = false;
-        for (std::size_t n = above + 1; n < sum; ++n) {
-            const int axis = group.classes[at_(at(leaf.path[n]).loop_class)].axis[leaf.op];
-            apart |= std::find(op.writes.axes.begin(), op.writes.axes.end(), axis) != op.writes.axes.end();
-        }
-        const auto sides = left(write, ends_of(leaf.path[sum - 1]));
-        apart = apart || (number >= 0 && sides != homes[at_(number)].held);
-        const int loop = leaf.path[sum];
-        if (op.carries && sum - 1 < above) return refuse("sums carry a state that stays on chip");
-        if (op.carries) {
-            std::int64_t values = op.carries;
-            for (std::size_t s = 0; s < sides.size(); ++s) {
-                const int axis = op.writes.axes[s];
-                if (axis >= 0 && std::count(op.across.begin(), op.across.end(), static_cast<Id>(axis))) continue;
-                values *= sides[s];
-            }
-            beside.push_back({problem.up(values * group.buffers[buffer].accumulated), at(loop).first_leaf, at(loop).end_leaf - 1});
-        }
-        if (!group.widens(buffer)) continue;
-        if (number >= 0 && (sum - 1 < above || !apart)) {
-            if (homes[at_(number)].buffer != buffer) return refuse("what is replaced holds wider sums");
-            homes[at_(number)].width = group.buffers[buffer].accumulated;
-        } else {
-            std::int64_t values = 1;
-            for (const std::int64_t side : sides) values *= side;
-            beside.push_back({problem.up(values * group.buffers[buffer].accumulated), at(loop).first_leaf, at(loop).end_leaf - 1});
-        }
-    }
-    for (Home& home : homes) {
-        const nests::Buffer& buffer = group.buffers[home.buffer];
-        if (buffer.maker >= 0 && buffer.leaves)
-            home.crosses += 2 * ((home.bytes - home.crosses) / buffer.element) * home.width;
-    }
     return true;
 }
 
@@ -399,24 +227,24 @@ bool Layout::find_moving() {
         one_.load = home.ways.load < 0 ? problem.first_load : home.ways.load;
         one_.store = home.ways.store < 0 ? problem.first_store : home.ways.store;
         const auto& channels = problem.rates.channels;
-        if (at_(one_.load) >= channels.size() || !channels[at_(one_.load)].loads || at_(one_.store) >= channels.size() ||
-            !channels[at_(one_.store)].stores)
+        if (nth(one_.load) >= channels.size() || !channels[nth(one_.load)].loads || nth(one_.store) >= channels.size() ||
+            !channels[nth(one_.store)].stores)
             return refuse("a channel does not go that way");
         one_.in_fills = problem.stored[home.buffer].constant && count[home.buffer] == 1;
         const Access& first = group.accesses[home.uses[0]];
         const Id owner = stored ? static_cast<Id>(buffer.maker) : first.op;
         std::int64_t fills = 1;
         for (const int b : home.ends) {
-            const int axis = group.classes[at_(at(b).loop_class)].axis[owner];
+            const int axis = group.classes[nth(at(b).loop_class)].axis[owner];
             if ((stored || first.late) && axis >= static_cast<int>(group.operators[owner].outputs))
                 (stored ? one_.sums : one_.waits).push_back(b);
             else if (!stored || axis >= 0) fills = nests::times(fills, at(b).entries);
         }
         if (one_.waits.empty() && one_.sums.empty()) transfers += fills;
         for (const auto* some : {&home.uses, &home.guests})
-            for (const Id u : *some) one_.users |= one(at_(leaf_of_[group.accesses[u].op]));
+            for (const Id u : *some) one_.users |= one(nth(leaf_of_[group.accesses[u].op]));
         for (int leaf = 63; leaf >= 0 && one_.last_leaf < 0; --leaf)
-            if (has(one_.users, at_(leaf))) one_.last_leaf = leaf;
+            if (has(one_.users, nth(leaf))) one_.last_leaf = leaf;
         bytes = nests::plus(bytes, home.crosses);
         moving.push_back(std::move(one_));
     }
@@ -428,20 +256,20 @@ bool Layout::find_moving() {
 // As the law numbers them: bodies as they are walked, in each what it keeps in that order, then the rest.
 void Layout::order_moving() {
     const auto rank = [&](const Moving& one_) {
-        const Home& home = homes[at_(one_.home)];
+        const Home& home = homes[nth(one_.home)];
         const auto& keep = at(home.body).item->keep;
         std::size_t n = 0;
         while (n < keep.size() && keep[n].buffer != home.buffer) ++n;
         return n;
     };
     std::stable_sort(moving.begin(), moving.end(), [&](const Moving& a, const Moving& b) {
-        const int in = homes[at_(a.home)].body, other = homes[at_(b.home)].body;
+        const int in = homes[nth(a.home)].body, other = homes[nth(b.home)].body;
         return in != other ? in < other : rank(a) < rank(b);
     });
     std::size_t next = 0;
     for (std::size_t b = 0; b < bodies.size(); ++b) {
         bodies[b].first_moving = static_cast<int>(next);
-        while (next < moving.size() && homes[at_(moving[next].home)].body == static_cast<int>(b)) ++next;
+        while (next < moving.size() && homes[nth(moving[next].home)].body == static_cast<int>(b)) ++next;
         bodies[b].end_moving = static_cast<int>(next);
     }
     for (Body& body : bodies) {
@@ -452,178 +280,6 @@ void Layout::order_moving() {
     for (std::size_t m = 0; m < moving.size(); ++m)
         for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
             if (has(moving[m].users, leaf)) leaves[leaf].uses.push_back(static_cast<int>(m));
-}
-
-// Places in the scratch, cycles, steps.
-void Layout::lay() {
-    const Group& group = problem.group;
-    const int count = static_cast<int>(leaves.size());
-    for (std::size_t h = 0; h < homes.size(); ++h) {
-        Home& home = homes[h];
-        std::int64_t held = 1;
-        for (const std::int64_t side : home.held) held = nests::times(held, side);
-        home.bytes = problem.up(nests::times(held, home.width));
-        if (home.ways.copies > 1) {
-            if (home.body > 0) {
-                Bytes more = home.bytes;
-                if (home.ring >= 0) {
-                    const Windows& slid = windows[at_(at(home.ring).windows)];
-                    std::int64_t rows = 0;
-                    for (const Range& r : slid.moved[h]) rows = std::max(rows, r.length());
-                    const std::int64_t side = home.held[at_(slid.side[h])];
-                    more = problem.up(held / std::max<std::int64_t>(side, 1) * rows * home.width);
-                }
-                home.bytes = nests::plus(home.bytes, nests::times(home.ways.copies - 1, more));
-            }
-            home.first = 0;
-            home.last = count - 1;
-            continue;
-        }
-        if (home.leaf >= 0) {
-            home.first = home.last = home.leaf;
-            continue;
-        }
-        if (home.ring >= 0) {
-            home.first = at(home.body).first_leaf;
-            home.last = at(home.body).end_leaf - 1;
-            continue;
-        }
-        int least = count, most = -1;
-        for (const auto* some : {&home.uses, &home.guests})
-            for (const Id u : *some) {
-                const int leaf = leaf_of_[group.accesses[u].op];
-                least = std::min(least, leaf);
-                most = std::max(most, leaf);
-            }
-        // of the items that hold them: all leaves from the first to the last
-        const auto item_of = [&](int leaf) {
-            const auto& path = leaves[at_(leaf)].path;
-            const auto own = std::find(path.begin(), path.end(), home.body);
-            return own + 1 == path.end() ? -1 : *(own + 1);
-        };
-        const int low = item_of(least), high = item_of(most);
-        home.first = low < 0 ? least : at(low).first_leaf;
-        home.last = high < 0 ? most : at(high).end_leaf - 1;
-    }
-    need = 0;
-    for (int leaf = 0; leaf < count; ++leaf) {
-        Bytes live = 0;
-        for (const Home& home : homes)
-            if (home.first <= leaf && leaf <= home.last) live = nests::plus(live, home.bytes);
-        for (const Beside& some : beside)
-            if (some.first <= leaf && leaf <= some.last) live = nests::plus(live, some.bytes);
-        need = std::max(need, live);
-    }
-    work = 0;
-    for (Leaf& leaf : leaves) {
-        leaf.steps = 1;
-        Set seen = 0;
-        for (std::size_t n = leaf.path.size(); n-- > 1;) {
-            const Body& body = at(leaf.path[n]);
-            if (!(seen >> body.loop_class & 1)) leaf.steps = nests::times(leaf.steps, body.entries);
-            seen |= one(at_(body.loop_class));
-        }
-        leaf.array = nullptr;
-        leaf.cycles = 0;
-        if (!problem.work[leaf.op].products) continue;
-        const nests::Operator& op = group.operators[leaf.op];
-        std::vector<std::vector<Tiles>> extents(op.axes.size());
-        for (std::size_t a = 0; a < op.axes.size(); ++a) {
-            if (leaf.axes[a] < 0) extents[a] = {{op.axes[a], 1}};
-            else if (at(leaf.axes[a]).windows < 0) extents[a] = at(leaf.axes[a]).tiles;
-            else
-                for (const Range& r : windows[at_(at(leaf.axes[a]).windows)].made[leaf.op]) {
-                    auto known = std::find_if(extents[a].begin(), extents[a].end(), [&](const Tiles& t) { return t.length == r.length(); });
-                    if (known != extents[a].end()) ++known->count;
-                    else if (r.length()) extents[a].push_back({r.length(), 1});
-                }
-        }
-        Time best = never;
-        for (const Array& array : problem.arrays[leaf.op]) {
-            Time all = problem.work[leaf.op].products;
-            Set on = 0;
-            for (std::size_t s = 0; s < array.size(); ++s) {
-                std::vector<Tiles> both{{1, 1}}, next;
-                for (const Id axis : array[s]) {
-                    on |= one(axis);
-                    next.clear();
-                    for (const Tiles& a : both)
-                        for (const Tiles& b : extents[axis]) next.push_back({a.length * b.length, a.count * b.count});
-                    both.swap(next);
-                }
-                Time fills = 0;
-                for (const Tiles& t : both) fills += t.count * ((t.length + problem.rates.sides[s].size - 1) / problem.rates.sides[s].size);
-                all = nests::times(all, fills);
-            }
-            for (std::size_t a = 0; a < op.axes.size(); ++a)
-                if (!has(on, a)) {
-                    Time sum = 0;
-                    for (const Tiles& t : extents[a]) sum += t.length * t.count;
-                    all = nests::times(all, sum);
-                }
-            if (all < best) {
-                best = all;
-                leaf.array = &array;
-            }
-        }
-        leaf.cycles = best;
-    }
-    for (const Leaf& leaf : leaves) {
-        const bool exact = windows.empty();
-        work = nests::plus(work, problem.cycle.of(leaf.cycles + (exact ? nests::times(leaf.steps, problem.rates.step_cycles) : 0)) - 1);
-    }
-    work = std::max<Time>(work, 0);
-}
-
-Time Layout::floor() const {
-    std::int64_t rate = 0;
-    for (const Channel& channel : problem.rates.channels) rate += channel.bytes_per_second;
-    Time moved = Ratio(1'000'000'000'000, rate).of(bytes);
-    if (problem.rates.channels.size() == 1 && windows.empty()) moved = nests::plus(moved, nests::times(transfers, problem.rates.channels[0].transfer));
-    return std::max(work, moved);
-}
-
-// First fit, in the best of three orders: the largest first, those that begin first, those that end last.
-Bytes Layout::extent() const {
-    struct Held {
-        Bytes size;
-        int first, last;
-        Bytes at = 0;
-    };
-    std::vector<Held> all;
-    for (const Home& home : homes) all.push_back({home.bytes, home.first, home.last});
-    for (const Beside& some : beside) all.push_back({some.bytes, some.first, some.last});
-    Bytes best = never;
-    for (int order = 0; order < 3 && best > need; ++order) {
-        std::vector<std::size_t> by(all.size());
-        for (std::size_t n = 0; n < by.size(); ++n) by[n] = n;
-        std::stable_sort(by.begin(), by.end(), [&](std::size_t i, std::size_t j) {
-            const Held &a = all[i], &b = all[j];
-            if (order == 0) return std::tuple(-a.size, a.first, a.last) < std::tuple(-b.size, b.first, b.last);
-            if (order == 1) return std::tuple(a.first, -a.last, -a.size) < std::tuple(b.first, -b.last, -b.size);
-            return std::tuple(-a.last, -a.size, a.first) < std::tuple(-b.last, -b.size, b.first);
-        });
-        Bytes end = 0;
-        std::vector<std::pair<Bytes, Bytes>> taken;
-        for (std::size_t n = 0; n < by.size(); ++n) {
-            Held& one_ = all[by[n]];
-            taken.clear();
-            for (std::size_t m = 0; m < n; ++m) {
-                const Held& other = all[by[m]];
-                if (other.first <= one_.last && one_.first <= other.last) taken.emplace_back(other.at, other.at + other.size);
-            }
-            std::sort(taken.begin(), taken.end());
-            Bytes at_offset = 0;
-            for (const auto& [low, high] : taken) {
-                if (at_offset + one_.size <= low) break;
-                at_offset = std::max(at_offset, high);
-            }
-            one_.at = at_offset;
-            end = std::max(end, at_offset + one_.size);
-        }
-        best = std::min(best, end);
-    }
-    return all.empty() ? 0 : best;
 }
 
 }  // namespace onchip::timed

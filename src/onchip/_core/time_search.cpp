@@ -7,7 +7,8 @@ namespace onchip::timed {
 namespace {
 
 constexpr std::int64_t derived = 40;      // the effort of a nest beside the steps that are walked
-constexpr std::int64_t most_steps = 2500;
+constexpr std::int64_t most_steps = 2500;  // or twice those of the nest that is changed
+constexpr std::int64_t most_at_first = 200'000;
 constexpr std::size_t most_front = 24, most_starts = 8, most_chains = 16;
 constexpr int rounds = 5;  // 16, 8, 4, 2 chains, and one
 constexpr int million = 1'000'000;
@@ -53,19 +54,19 @@ Search::Search(const Problem& problem, const Asks& asks, const Limits<Progress>&
 
 bool Search::over() { return clock_.late(answer_.effort).has_value(); }
 
-std::optional<Found> Search::price(const Item& nest, Time below) {
+std::optional<Found> Search::price(const Item& nest, Time below, std::int64_t steps) {
     answer_.effort += derived;
     const bool legal = layout_.derive(nest);
     for (const Windows& slid : layout_.windows)  // each turn is found for every operator and home
         answer_.effort += slid.turns * static_cast<std::int64_t>(problem_.group.size() + layout_.homes.size()) / 8;
     if (!legal || layout_.need > asks_.room || layout_.floor() >= below) return std::nullopt;
     ++answer_.prices;
-    const auto times = walk_.times(layout_, below, most_steps);
+    const auto times = walk_.times(layout_, below, steps);
     answer_.effort += walk_.walked();
     if (!times) return std::nullopt;
     const Bytes scratch = layout_.extent();
     if (scratch > asks_.room) return std::nullopt;
-    return Found{nest, *times, scratch};
+    return Found{nest, *times, scratch, walk_.walked()};
 }
 
 void Search::note(const Found& found) {
@@ -98,7 +99,7 @@ bool Search::fits(Item& nest) {
 std::optional<Found> Search::begin(const Item& start) {
     Item nest = start;
     if (!fits(nest)) return std::nullopt;
-    auto found = price(nest, never);
+    auto found = price(nest, never, most_at_first);
     if (found) note(*found);
     return found;
 }
@@ -113,7 +114,7 @@ Found Search::chain(Found from, std::int64_t effort, int slack) {
         const std::int64_t a = static_cast<std::int64_t>(moves_.random.below(million)), b = static_cast<std::int64_t>(moves_.random.below(million));
         const std::int64_t by = left * left / million * slack / million * a / million * b / million;  // of a million
         const Time below = now.times.time + now.times.time / million * by + 1;
-        auto found = price(tried, below);
+        auto found = price(tried, below, std::max(most_steps, 2 * now.walked));
         if (!found) continue;
         now = std::move(*found);
         note(now);

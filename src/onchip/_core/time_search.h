@@ -14,6 +14,7 @@ struct Found {
     Item nest;
     Times times;
     Bytes scratch = 0;
+    std::int64_t walked = 0;  // steps
 };
 
 struct Answer {
@@ -38,7 +39,7 @@ class Search {
     Answer run();
 
   private:
-    std::optional<Found> price(const Item& nest, Time below);
+    std::optional<Found> price(const Item& nest, Time below, std::int64_t steps);
     std::optional<Found> begin(const Item& start);
     Found chain(Found from, std::int64_t effort, int slack);
     bool fits(Item& nest);

@@ -29,8 +29,6 @@ std::vector<Tiles> cut(const std::vector<Tiles>& outer, std::int64_t tile) {
     return found;
 }
 
-std::size_t at_(int i) { return static_cast<std::size_t>(i); }
-
 // Windows of `span` of a side by steps; without any it goes index by index.
 struct Window {
     std::int64_t stride = 1, before = 0, span = 1, per = 1;
@@ -100,23 +98,23 @@ std::vector<Range> ranges(const std::vector<std::int64_t>& low, const std::vecto
 bool Layout::slide() {
     std::vector<bool> outer(bodies.size());
     for (const Body& body : bodies)
-        if (body.before >= 0) outer[at_(body.before)] = true;
+        if (body.before >= 0) outer[nth(body.before)] = true;
     for (std::size_t b = 1; b < bodies.size(); ++b) {
         bool slides = false;
         if (!slide_along(static_cast<int>(b), outer[b], slides)) return false;
         Body& body = bodies[b];
         if (slides) continue;
-        const Id first = leaves[at_(body.first_leaf)].op;
-        const nests::Class& along = problem.group.classes[at_(body.loop_class)];
-        body.size = problem.group.operators[first].axes[at_(along.axis[first])];
+        const Id first = leaves[nth(body.first_leaf)].op;
+        const nests::Class& along = problem.group.classes[nth(body.loop_class)];
+        body.size = problem.group.operators[first].axes[nth(along.axis[first])];
         std::vector<Tiles> from{{body.size, 1}};
         if (body.before >= 0) {
             from = at(body.before).tiles;
             if (at(body.before).windows >= 0) return refuse("a loop inside goes along windows");
         } else {
             for (int leaf = body.first_leaf; leaf < body.end_leaf; ++leaf) {
-                const Id op = leaves[at_(leaf)].op;
-                if (problem.group.operators[op].axes[at_(along.axis[op])] != body.size)
+                const Id op = leaves[nth(leaf)].op;
+                if (problem.group.operators[op].axes[nth(along.axis[op])] != body.size)
                     return refuse("a loop goes along axes of several sizes");
             }
         }
@@ -130,12 +128,12 @@ bool Layout::slide() {
 bool Layout::slide_along(int number, bool outer, bool& slides) {
     const Group& group = problem.group;
     Body& body = at(number);
-    const std::size_t c = at_(body.loop_class);
+    const std::size_t c = nth(body.loop_class);
     const nests::Class& along = group.classes[c];
     slides = false;
     if (!along.windows) return body.item->ring.empty() || refuse("a ring, and no windows slide");
     Set inside = 0;
-    for (int leaf = body.first_leaf; leaf < body.end_leaf; ++leaf) inside |= one(leaves[at_(leaf)].op);
+    for (int leaf = body.first_leaf; leaf < body.end_leaf; ++leaf) inside |= one(leaves[nth(leaf)].op);
     const auto window_of = [&](const Access& access) -> Window {
         for (const nests::Slide& s : access.slides)
             if (static_cast<int>(s.side) == access.cut[c] && static_cast<int>(s.axis) == along.axis[access.op]) {
@@ -146,10 +144,10 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
     };
     std::map<int, Link> links;  // by what they are of
     for (int leaf = body.first_leaf; leaf < body.end_leaf; ++leaf) {
-        const Id op = leaves[at_(leaf)].op;
+        const Id op = leaves[nth(leaf)].op;
         const Access& made = group.accesses[group.of[op].back()];
         if (made.cut[c] == -2) return refuse("a loop cuts two sides");
-        Link link{static_cast<int>(op), made.cut[c], group.operators[op].axes[at_(along.axis[op])], {}, {}};
+        Link link{static_cast<int>(op), made.cut[c], group.operators[op].axes[nth(along.axis[op])], {}, {}};
         for (const Id u : group.uses[made.buffer]) {
             const Access& read = group.accesses[u];
             if (read.writes || !has(inside, read.op)) continue;
@@ -170,7 +168,7 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
             all &= group.accesses[u].cut[c] == side;
         }
         if (!all) continue;
-        Link link{~static_cast<int>(h), side, group.buffers[homes[h].buffer].sides[at_(side)], {}, {}};
+        Link link{~static_cast<int>(h), side, group.buffers[homes[h].buffer].sides[nth(side)], {}, {}};
         for (const Id u : homes[h].uses) {
             link.readers.push_back(group.accesses[u].op);
             link.windows.push_back(window_of(group.accesses[u]));
@@ -182,10 +180,10 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
         int found = -1;
         for (const std::size_t h : own)
             if (homes[h].buffer == name && homes[h].body == number && homes[h].leaf < 0) found = static_cast<int>(h);
-        if (found < 0 || homes[at_(found)].ring >= 0) return refuse("a ring has no home in the body");
+        if (found < 0 || homes[nth(found)].ring >= 0) return refuse("a ring has no home in the body");
         const int maker = group.buffers[name].maker;
         if (!links.count(~found) && (maker < 0 || !links.count(maker))) return refuse("a ring that the loop does not cut");
-        homes[at_(found)].ring = number;
+        homes[nth(found)].ring = number;
     }
     if (!slides) return true;
     if (outer) return refuse("a loop inside goes along windows");
@@ -197,7 +195,7 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
                            [&](Id u) { return !has(inside, group.accesses[u].op); });
     };
     for (int leaf = body.first_leaf; leaf < body.end_leaf; ++leaf) {
-        const Id op = leaves[at_(leaf)].op;
+        const Id op = leaves[nth(leaf)].op;
         const auto& writes = group.operators[op].writes.axes;
         if (!sum(op) && std::find(writes.begin(), writes.end(), along.axis[op]) == writes.end())
             return refuse("a loop cuts nothing of an operator");
@@ -207,7 +205,7 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
     std::vector<std::int64_t> steps(group.size(), 0);
     std::int64_t turns = -1;
     for (int leaf = body.first_leaf; leaf < body.end_leaf; ++leaf) {
-        const int first = static_cast<int>(leaves[at_(leaf)].op);
+        const int first = static_cast<int>(leaves[nth(leaf)].op);
         if (part.count(first)) continue;
         std::vector<int> mine{first};
         part[first] = {};
@@ -236,7 +234,7 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
             if (member < 0 || !driver(static_cast<Id>(member))) continue;
             const Id op = static_cast<Id>(member);
             steps[op] = nests::times(part[member].up * (whole / part[member].down), body.tile);
-            const std::int64_t size = group.operators[op].axes[at_(along.axis[op])];
+            const std::int64_t size = group.operators[op].axes[nth(along.axis[op])];
             count = std::max(count, (size + steps[op] - 1) / steps[op]);
         }
         if (turns >= 0 && count != turns) return refuse("parts take other numbers of turns");
@@ -246,7 +244,7 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
         return refuse("too many turns along windows");
     for (Id op = 0; op < group.size(); ++op)
         if (steps[op] && sum(op) &&
-            (group.operators[op].axes[at_(along.axis[op])] + steps[op] - 1) / steps[op] != turns)
+            (group.operators[op].axes[nth(along.axis[op])] + steps[op] - 1) / steps[op] != turns)
             return refuse("an operator sums nothing in some turn");
     Windows found;
     found.turns = turns;
@@ -256,8 +254,8 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
     found.moved.resize(homes.size());
     const std::size_t many_ = static_cast<std::size_t>(turns);
     for (int leaf = body.end_leaf; leaf-- > body.first_leaf;) {
-        const Id op = leaves[at_(leaf)].op;
-        const std::int64_t size = group.operators[op].axes[at_(along.axis[op])];
+        const Id op = leaves[nth(leaf)].op;
+        const std::int64_t size = group.operators[op].axes[nth(along.axis[op])];
         std::vector<std::int64_t> high(many_);
         for (std::size_t j = 0; j < many_; ++j)
             high[j] = std::min(size, nests::times(static_cast<std::int64_t>(j) + 1, steps[op]));
@@ -286,15 +284,15 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
             std::vector<std::int64_t> high(many_);
             if (maker < 0) high = link->second.ends(found.made, many_);
             else
-                for (std::size_t j = 0; j < many_; ++j) high[j] = found.made[at_(maker)][j].high;
+                for (std::size_t j = 0; j < many_; ++j) high[j] = found.made[nth(maker)][j].high;
             const auto first = link->second.firsts(found.made, high);
             found.there[h] = found.moved[h] = ranges(first, high);
             if (maker >= 0) {
-                found.there[h] = found.moved[h] = found.made[at_(maker)];
+                found.there[h] = found.moved[h] = found.made[nth(maker)];
                 if (group.buffers[home.buffer].leaves) {
                     const auto past = before(high);
                     for (std::size_t j = 0; j < many_; ++j)
-                        found.moved[h][j] = {std::max(found.made[at_(maker)][j].low, past[j]), high[j]};
+                        found.moved[h][j] = {std::max(found.made[nth(maker)][j].low, past[j]), high[j]};
                 }
             } else if (home.ring == number) {
                 found.moved[h] = ranges(before(high), high);
@@ -307,10 +305,10 @@ bool Layout::slide_along(int number, bool outer, bool& slides) {
                 found.there[h] = ranges(last, high);
             }
         } else if (maker >= 0) {
-            const int side = group.accesses[group.of[at_(maker)].back()].cut[c];
+            const int side = group.accesses[group.of[nth(maker)].back()].cut[c];
             if (side >= 0) {
                 found.side[h] = side;
-                found.there[h] = found.moved[h] = found.made[at_(maker)];
+                found.there[h] = found.moved[h] = found.made[nth(maker)];
             }
         }
     }

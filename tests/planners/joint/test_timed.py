@@ -34,6 +34,7 @@ def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks of two operators need few."""
     monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_EFFORT", 20_000)
     monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORT", 100_000)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.PLAN_EFFORT", 0)
 
 
 CHIP = Chip("example", 1, "int8", tiles=TILES)

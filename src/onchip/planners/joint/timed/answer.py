@@ -20,9 +20,10 @@ from onchip.plans import Plan
 
 __all__ = ["EFFORT", "SPACE", "quickest"]
 
-FIRST_EFFORT, EFFORT = 800_000, 6_000_000
-"""The effort of the search for every group that a partition may have, and for those of the plan: steps of
-nests that are walked, and forty for every nest that is looked at."""
+FIRST_EFFORT, EFFORT, PLAN_EFFORT = 800_000, 6_000_000, 60_000_000
+"""The effort of the search for every group that a partition may have, for those of the best one, and at last
+for all groups of the plan together, if that is more: steps of nests that are walked, and forty for every nest
+that is looked at."""
 
 SPACE = (
     "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
@@ -44,9 +45,10 @@ def quickest(plan: Plan, problem: FusionProblem, began: float, limits: Limits) -
     refusal: NegativeAnswer | None = None
     fastest = Fastest(problem, plan, limits, FIRST_EFFORT)
     partitioned = partitioned_plan(plan, problem, fastest, EFFORT)
-    for start, effort in ((plan, EFFORT // 3), (partitioned, EFFORT)):
+    for start, least_effort, together in ((plan, EFFORT // 3, 0), (partitioned, EFFORT, PLAN_EFFORT)):
         if start is None:
             continue
+        effort = max(least_effort, together // max(1, len(start.groups)))
         try:
             made = hastened(start, Fastest(problem, plan, limits, effort))
             alone = _certified(plan, made, bound, least, began)

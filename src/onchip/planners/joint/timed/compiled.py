@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from onchip import _core
 from onchip.check.nest_clock import work_of_axes
+from onchip.check.nest_times import NoTimes
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network, mask
 from onchip.network.axes import GroupAxes, axes_of
@@ -40,7 +41,8 @@ class Compiled:
     """A group on a chip, ready to be priced and searched.
 
     `leaving` are the buffers (indices of `axes.buffers`) that leave the group, `whole` those that lie on chip
-    whole while it runs. Raises `ValueError` for more than 64 operators, buffers or axes.
+    whole while it runs. Raises `ValueError` for more than 64 operators, buffers or axes, and `NoTimes` for
+    products that no axes give.
     """
 
     def __init__(
@@ -222,7 +224,7 @@ def compiled_for(
     ]
     try:
         return Compiled(network, axes, tiles, leaving, whole, alignment=alignment, accumulator=accumulator)
-    except ValueError:
+    except (NoTimes, ValueError):  # no times, or more operators, buffers or axes than the core takes
         return None
 
 

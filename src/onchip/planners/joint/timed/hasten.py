@@ -31,6 +31,9 @@ __all__ = ["Fastest", "Hastened", "hastened"]
 FEW_PRICES = 100
 """The most copies that are looked at for a nest of the plan of fewest bytes."""
 
+ONE_SEARCH = 8_000_000
+"""The effort of one search: several with other random numbers find more than a longer one."""
+
 
 @dataclass(frozen=True)
 class Hastened:
@@ -49,6 +52,7 @@ class Fastest:
         assert plan.chip.tiles is not None
         self.problem, self.tiles, self.limits, self.effort = problem, plan.chip.tiles, limits, effort
         self.known: dict[object, tuple[GroupAxes, Priced | None]] = {}
+        self.rooms: dict[object, dict[int, tuple[GroupAxes, Priced]]] = {}
 
     def group(self, operators: tuple[int, ...], streamed: Collection[int]) -> TimedGroup:
         """Return the group of some operators on the problem's chip."""
@@ -80,15 +84,34 @@ class Fastest:
             return None
         key = _key(network, axes, operators, streamed, room, own)
         if key not in self.known:
-            self.known[key] = axes, self.search(operators, streamed, room, own, effort or self.effort)
-            effort = None
+            more = self.in_more_room(_key(network, axes, operators, streamed, 0, own), room)
+            if more is not None:
+                self.known[key] = more
+            else:
+                self.known[key] = axes, self.search(operators, streamed, room, own, effort or self.effort)
+                effort = None
         other, found = self.known[key]
         if found is not None and other is not axes:
             found = replace(found, nest=renamed(found.nest, other, axes))
         if found is not None and effort is not None:
             found = self.search(operators, streamed, room, found.nest, effort, seed=1) or found
             self.known[key] = axes, found
+        if found is not None:
+            of_any = self.rooms.setdefault(_key(network, axes, operators, streamed, 0, own), {})
+            of_any[room] = axes, found
         return found
+
+    def in_more_room(self, key: object, room: int) -> tuple[GroupAxes, Priced] | None:
+        """Return what was found in no less room than this, if it fits here, too."""
+        fit = [
+            (found.time, more, axes, found)
+            for more, (axes, found) in self.rooms.get(key, {}).items()
+            if more >= room >= found.scratch
+        ]
+        if not fit:
+            return None
+        _, _, axes, found = min(fit, key=lambda one: one[:2])
+        return axes, found
 
     def search(
         self,
@@ -115,12 +138,18 @@ class Fastest:
         spelled_ = [opened.nest for nest in starts if (opened := opened_nest(group, nest)) is not None]
         best = known
         begun = spelled_ if known is None else [known.nest, *spelled_]
-        for found in compiled.search(begun, room, effort, seed, limits=self.limits):
-            if best is not None and found.time >= best.time:
-                break
-            law = group.lawful(found.nest)
-            if law is not None and law.layout.extent <= room:
-                return Priced(found.nest, found.time, found.bytes, law.layout.extent)
+        runs = max(1, effort // ONE_SEARCH)
+        for n in range(runs):  # in turn from what is known, and from nests of its own alone
+            found = compiled.search(
+                begun if n % 2 == 0 else (), room, effort // runs, seed + n, limits=self.limits
+            )
+            for one in found:
+                if best is not None and one.time >= best.time:
+                    break
+                law = group.lawful(one.nest)
+                if law is not None and law.layout.extent <= room:
+                    best = Priced(one.nest, one.time, one.bytes, law.layout.extent)
+                    break
         return best
 
     def priced(self, group: TimedGroup, nest: Nest, room: int) -> Priced | None:

@@ -80,6 +80,7 @@ class _Partitions:
         self.rest = [sum(work[n:]) for n in range(len(work) + 1)]
         self.may: dict[tuple[int, int], bool] = {}
         self.searched: set[object] = set()
+        self.known: dict[tuple[int, int, frozenset[int]], Priced | None] = {}
 
     # -- the best partition --------------------------------------------------------------------------------
 
@@ -181,8 +182,11 @@ class _Partitions:
         room = self.problem.budget - sum(self.size[t] for t in there)
         if room < 1:
             return None
-        streamed = streamed_of(self.problem, operators) - there
-        return self.fastest.of(operators, streamed, room, effort=effort)
+        key = first, end, there
+        if key not in self.known or effort is not None:
+            streamed = streamed_of(self.problem, operators) - there
+            self.known[key] = self.fastest.of(operators, streamed, room, effort=effort)
+        return self.known[key]
 
     def may_be(self, first: int, end: int) -> bool:
         if (first, end) not in self.may:
