@@ -83,7 +83,7 @@ def ran(*command: object, where: Path, env: dict[str, str] | None = None) -> str
     """Run a command; what it printed, or an end with its last lines."""
     words = [str(word) for word in command]
     done = subprocess.run(
-        words, cwd=where, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=300
+        words, cwd=where, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=3600
     )
     if done.returncode:
         sys.exit(f"{' '.join(words)}:\n{(done.stdout + done.stderr)[-3000:]}")

@@ -447,9 +447,11 @@ class Tables:
         rows = self.all_rows()
         yield "| repository | commit | files | accepted | bytes compared | different |"
         yield "|---|---|--:|--:|--:|--:|"
-        for repository, commit in dict.fromkeys((row.repository, row.commit) for row in rows):
-            of = [row for row in rows if (row.repository, row.commit) == (repository, commit)]
-            yield f"| {repository} | {commit[:12]} | {_counts(of)} |"
+        for repository in dict.fromkeys(row.repository for row in rows):
+            of = [row for row in rows if row.repository == repository]
+            commits = {row.commit[:12] for row in of}
+            at = commits.pop() if len(commits) == 1 else f"{len(commits)} commits"
+            yield f"| {repository} | {at} | {_counts(of)} |"
         yield f"| all | | {_counts(rows)} |"
 
 

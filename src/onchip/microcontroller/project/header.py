@@ -30,6 +30,7 @@ def header(firmware: Firmware, storage: Storage, *, streamed: bool, lines: int) 
     """Return the text behind the header's first comment; `lines` are the most that a kernel reads."""
     model, name = firmware.model, storage.name
     big, instance = name.upper(), storage.kind == "instance"
+    reads = "reads" if instance else "context"
     inputs, outputs = ends(model, "input", firmware.inputs), ends(model, "output", firmware.outputs)
     named = [*zip(inputs, firmware.inputs, strict=True), *zip(outputs, firmware.outputs, strict=True)]
     short = short_names(t.name for t in model.tensors)
@@ -72,7 +73,7 @@ def header(firmware: Firmware, storage: Storage, *, streamed: bool, lines: int) 
     if streamed:
         rows += [
             "/* Runs the network; 0, or what the reader returned: then there is no output. */",
-            f"int {name}_invoke({storage.takes(f'{name}_reader read, void *reads')});",
+            f"int {name}_invoke({storage.takes(f'{name}_reader read, void *{reads}')});",
         ]
     else:
         rows += [f"/* Where an input's bytes go before each {name}_invoke, which writes over them. */"]

@@ -112,7 +112,7 @@ def _names(name: str, models: Sequence[Int8Model]) -> tuple[str, list[str]]:
     if not project[0].isalpha():
         project = f"networks_{project}"
     own = [name_of(model) for model in models]
-    taken = {*RESERVED}
+    taken = {*RESERVED, f"{project}_kernels"}
 
     def free(wanted: str) -> str:
         found, n = wanted, 2

@@ -266,9 +266,11 @@ def _board(made: Microcontroller, row: BoardFit) -> dict[str, Any]:
         "name": visible(board.name),
         "core": f"{board.core}{f', {board.clock_hz / 1e6:,g} MHz' if board.clock_hz else ''}",
         "ram": strip("arena", row.ram_bytes, board.ram_bytes, "RAM"),
-        "ram_of": f"{row.ram_bytes:,} of {board.ram_bytes:,}",
+        "ram_of": f"{row.ram_bytes:,} of {board.ram_bytes:,} B of RAM",
         "flash": strip("flash", row.flash_bytes, board.flash_bytes, "flash"),
-        "flash_of": f"{row.flash_bytes:,} of {board.flash_bytes:,}" if row.flash_bytes else "not known",
+        "flash_of": f"{row.flash_bytes:,} of {board.flash_bytes:,} B of flash"
+        if row.flash_bytes
+        else "flash not known",
         "time": f"{about}{time_of(row.seconds)}" if row.seconds is not None else "-",
         "verdict": verdict(row),
         "fits": row.fits,
