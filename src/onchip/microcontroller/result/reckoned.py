@@ -33,6 +33,19 @@ from onchip.microcontroller.int8.model import (
 __all__ = ["ERROR", "FITTED", "features", "kind_of", "reckoned_instructions"]
 
 FITTED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "cortex-m3": {
+        "conv": (0.0, 10.96, 0.0, 0.0, 5.168, 35.53),
+        "depthwise": (7.853, 0.0),
+        "mean": (3.036, 21.68),
+        "fully connected": (2.471, 26.68),
+        "softmax": (46.82, 8.802),
+        "sum": (50.7,),
+        "table": (6.452,),
+        "product": (25.95,),
+        "extreme": (6.819,),
+        "move": (0.9869,),
+        "greatest": (5.095, 15.85),
+    },
     "cortex-m4": {
         "fully connected": (1.383, 11.56),
         "conv": (1.366, 11.19, 0.0, 1.55, 4.459, 0.0),
