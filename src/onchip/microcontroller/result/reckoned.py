@@ -85,6 +85,19 @@ FITTED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
         "move": (0.5407,),
         "greatest": (0.4446, 2.591),
     },
+    "rv32imc": {
+        "conv": (2.742, 38.27, 0.0, 20.9, 0.0, 1.451),
+        "depthwise": (10.82, 0.0),
+        "mean": (2.79, 15.27),
+        "fully connected": (3.412, 35.23),
+        "softmax": (49.9, 22.43),
+        "sum": (51.98,),
+        "table": (7.354,),
+        "product": (25.94,),
+        "extreme": (5.453,),
+        "move": (3.69,),
+        "greatest": (3.007, 15.66),
+    },
 }
 """By core and kind of layer, the instructions of each of its `features`."""
 
