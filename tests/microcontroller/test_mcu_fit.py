@@ -104,7 +104,7 @@ def test_every_kind_of_layer_is_reckoned_on_every_counted_core() -> None:
     b = WideBuilder()
     x, z = b.input((1, 8, 8, 8)), b.constant((1, 8, 8, 8))
     y = b.depthwise(b.conv(b.prelu(b.extremum(b.mul(b.add(x, z), z), x, greatest=True)), 8), (3, 3))
-    y = b.average_pool(b.max_pool(b.pad(b.logistic(y), (1, 1, 1, 1)), 2), 2)
+    y = b.average_pool(b.max_pool(b.concat(b.logistic(y), y), 2), 2)
     made = b.softmax(b.fully_connected(b.transpose(y, (0, 2, 1, 3)), 5))
     network = model_of(b.file(made), name="kinds", where="kinds")
     assert set(FITTED) <= set(core_names())
