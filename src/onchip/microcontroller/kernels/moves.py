@@ -42,6 +42,7 @@ class PadShape:
     """The parameters of a padding kernel: channels of the map, in front of them and behind."""
 
     vector: bool = False
+    """True where pixels are copied by vectors."""
 
     channels: int
     front: int = 0
@@ -58,6 +59,7 @@ class ConcatShape:
     """The parameters of a concatenation: the axis in the kernel's own terms, and every part's size."""
 
     vector: bool = False
+    """True where pixels are copied by vectors."""
 
     axis: Literal["lines", "pixels", "channels"]
     channels: tuple[int, ...]
@@ -72,6 +74,7 @@ class ResizeShape:
     """The parameters of a resizing."""
 
     vector: bool = False
+    """True where pixels are copied by vectors."""
 
     channels: int
     bilinear: bool
