@@ -311,8 +311,8 @@ def planned(case: Case) -> str:
         streamed=streams_of(made.program),
     )  # fmt: skip
     clock = NestClock(made, units)
-    clock.times()
-    busy = sum(sum(totals.busy) for totals in clock.nests.totals)
+    copies = [one for one in clock.times() if isinstance(made.program[one.index], Load | Store)]
+    busy = sum(sum(totals.busy) for totals in clock.nests.totals) + sum(one.end - one.start for one in copies)
     bound = max(work, at_rate[0])
     seconds = time.process_time() - began
     parts = (ours - bound, at_rate[1] - at_rate[0], busy - at_rate[1], ours - busy)
