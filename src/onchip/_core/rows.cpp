@@ -49,7 +49,8 @@ void bind(nb::module_& m) {
     given<Operator>(m, "RowOperator", Field("steps", &Operator::steps), Field("bytes", &Operator::bytes),
                     Field("kept", &Operator::kept), Field("held", &Operator::held), Field("anew", &Operator::anew),
                     Field("operands", &Operator::operands));
-    given<Rules>(m, "RowRules", Field("free_steps", &Rules::free_steps), Field("valley", &Rules::valley));
+    given<Rules>(m, "RowRules", Field("free_steps", &Rules::free_steps), Field("valley", &Rules::valley),
+                 Field("cuts", &Rules::cuts));
     given<Rectangle>(m, "RowRectangle", Field("made", &Rectangle::made), Field("read", &Rectangle::read),
                      Field("bytes", &Rectangle::bytes));
     given<Pair>(m, "RowPair", Field("under", &Pair::under), Field("over", &Pair::over), Field("distance", &Pair::distance));

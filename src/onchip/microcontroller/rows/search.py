@@ -20,12 +20,14 @@ MOST_MOVES = 400
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of the search, each a switch. None changes the least peak, only the time it takes to find."""
+    """The rules of the search, each a switch. None changes the least peak, only the time and the bound."""
 
     free_steps: bool = True
     """A step that adds no bytes and needs no more than was needed before is taken at once."""
     valley: bool = True
     """The search over moves goes through the state of least bytes: two problems."""
+    cuts: bool = True
+    """The bound is that of minimum cuts; without them it is what a step alone needs."""
 
 
 ALL_RULES = Rules()
@@ -67,7 +69,7 @@ def search(
     found = _core.rows_search(
         operators=core_operators(graph),
         share=share,
-        rules=_core.RowRules(free_steps=rules.free_steps, valley=rules.valley),
+        rules=_core.RowRules(free_steps=rules.free_steps, valley=rules.valley, cuts=rules.cuts),
         most_states=most_states,
         most_moves=most_moves,
         limits=limits.core(lambda _: limits.stopped()),
