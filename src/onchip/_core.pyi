@@ -787,6 +787,7 @@ def rows_search(
     rules: RowRules,
     most_states: int,
     most_moves: int,
+    below: int,
     limits: Limits,
 ) -> RowsFound: ...
 def rows_pack(

@@ -29,9 +29,19 @@ Bytes peak_of(const Graph& graph, const std::vector<Id>& steps) {
 }
 
 // A better path between two states than the best that is known, by moves; the best where there is none.
+// With `below` paths of fewer bytes than that are wanted, and the search ends where it finds none soon.
 Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Path best, Bytes bound,
-              std::int64_t most, Clock<std::int64_t>& clock, std::int64_t& states) {
+              std::int64_t most, Bytes below, Clock<std::int64_t>& clock, std::int64_t& states) {
     Moves moves(graph, rules, from, to, clock);
+    if (below > 0 && best.peak >= below) {
+        std::optional<Path> found;
+        if (bound < below) found = moves.plunge(below - 1, false);
+        if (!found && bound < below) found = moves.plunge(below - 1, true);
+        if (!found && bound < below) found = moves.best_first(below, bound, most, false);
+        states += moves.states();
+        if (!found) return best;
+        best = std::move(*found);
+    }
     Bytes failed = bound - 1;
     while (failed + 1 < best.peak && !clock.late(best.peak, true)) {
         // The bound itself first, which often is reached; then halves.
@@ -63,7 +73,7 @@ Path pulled(const Graph& graph, const Rules& rules, const Made& from, const Made
 }  // namespace
 
 Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, std::int64_t most_moves,
-             const Limits<std::int64_t>& limits) {
+             Bytes below, const Limits<std::int64_t>& limits) {
     Clock<std::int64_t> clock(limits, every_time);
     const Made start = graph.start(), end = graph.end();
     Found found;
@@ -82,8 +92,9 @@ Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, s
     const auto improve = [&](std::int64_t most) {
         std::vector<Id> steps;
         for (std::size_t k = 0; k < parts.size(); ++k) {
-            parts[k] = by_moves(graph, rules, through[k], through[k + 1], std::move(parts[k]), bound.bytes, most, clock,
-                                found.states);
+            parts[k] = by_moves(graph, rules, through[k], through[k + 1], std::move(parts[k]), bound.bytes, most, below,
+                                clock, found.states);
+            if (below > 0 && parts[k].peak >= below) return;
             steps.insert(steps.end(), parts[k].steps.begin(), parts[k].steps.end());
         }
         if (const Bytes peak = peak_of(graph, steps); peak < found.peak) {

@@ -15,7 +15,7 @@ __all__ = ["RowPoint", "front"]
 
 QUICK = Rules(cuts=False)
 
-MOVES = 6
+MOVES = 10
 """States that the search opens for each graph that is tried."""
 
 MOST_WORK = 1.5
@@ -82,11 +82,18 @@ def front(
                     continue
                 if limits.over():
                     return tuple(known)
+                below = min(p.bytes for p in known if p.work <= work)
                 order = search(
-                    candidate.graph, share=False, rules=QUICK, most_states=0, most_moves=MOVES, limits=limits
+                    candidate.graph,
+                    share=False,
+                    rules=QUICK,
+                    most_states=0,
+                    most_moves=MOVES,
+                    below=below,
+                    limits=limits,
                 )
                 new = RowPoint(candidate, order, work)
-                if not any(p.bytes <= new.bytes and p.work <= new.work for p in known):
+                if new.bytes < below:
                     known = _undominated([*known, new])
                     found.append(new)
         open_ = _spread([point for point in found if point in known])

@@ -60,11 +60,13 @@ def search(
     rules: Rules = ALL_RULES,
     most_states: int = MOST_STATES,
     most_moves: int = MOST_MOVES,
+    below: int = 0,
     limits: Limits = NO_LIMITS,
 ) -> Order:
     """Return the best order of rows that is found; `share`: rows may share bytes with rows read last.
 
-    `most_states` limits the complete search, 0 leaves it out. With limits, the best so far.
+    `most_states` limits the complete search, 0 leaves it out. With `below` other than 0 only orders of fewer
+    bytes are wanted: the search ends early where it finds none soon. With limits, the best so far.
     """
     found = _core.rows_search(
         operators=core_operators(graph),
@@ -72,6 +74,7 @@ def search(
         rules=_core.RowRules(free_steps=rules.free_steps, valley=rules.valley, cuts=rules.cuts),
         most_states=most_states,
         most_moves=most_moves,
+        below=below,
         limits=limits.core(lambda _: limits.stopped()),
     )
     binding = (found.binding, found.binding_step) if found.binding >= 0 else None
