@@ -195,7 +195,10 @@ class _Making:
         columns: tuple[int, int],
         part: bool,
     ) -> tuple[ColumnRun, ...]:
-        """Return which columns read which maps: of each operand the first that has all of a column's window."""
+        """Return which columns read which maps.
+
+        Of each operand it is the first that has all of a column's window.
+        """
         if not part and not any(self.found[k].part for maps in outside for k in maps):
             return ()
         found: list[ColumnRun] = []
@@ -210,7 +213,9 @@ class _Making:
                     or (self.found[k].columns[0] <= window[0] and window[1] <= self.found[k].columns[1])
                 ]
                 if not there:
-                    self.refuse(number, f"no map that it reads has all columns that its column {x} is made of")
+                    self.refuse(
+                        number, f"no map that it reads has all columns that its column {x} is made of"
+                    )
                 taken.append(there[0])
             if found and found[-1].reads == tuple(taken):
                 found[-1] = replace(found[-1], end=x + 1)
@@ -259,7 +264,9 @@ class _Making:
             while left and self.found[left[0]].tensor == t and (not mine or self.found[left[0]].part):
                 mine.append(left.pop(0))
             if not mine or any(self.maps[k].does in ("sums", "joined") for k in mine):
-                self.refuse(number, f"it reads no map with rows of {self.network.tensors[t].name} in its turn")
+                self.refuse(
+                    number, f"it reads no map with rows of {self.network.tensors[t].name} in its turn"
+                )
             found.append(tuple(mine))
         if left:
             self.refuse(number, f"{first.name} does not read map {left[0]}, or not in its turn")

@@ -97,7 +97,11 @@ def plan_of_rows(
 
 
 def planned_rows(
-    rows: RowModel, shared: Collection[str] = (), limits: Limits = NO_LIMITS, *, shrink: bool = False,
+    rows: RowModel,
+    shared: Collection[str] = (),
+    limits: Limits = NO_LIMITS,
+    *,
+    shrink: bool = False,
     known: Order | None = None,
 ) -> tuple[RowPlan, list[int]]:
     """Return the best plan that is found, and the bytes of the workspace that each operator's kernel takes.

@@ -213,7 +213,7 @@ class _Driver:
         space: str,
         made: tuple[int, int],
     ) -> None:
-        """Write the call of a layer's kernel, which makes some columns of a row at `out` from `lines`."""
+        """Write the call of a layer's kernel, which makes columns of a row at `out` from `lines`."""
         pixels = _pixels(layer, workspace, layer.name in self.library.shared)
         op = Op(number, layer, reads, False, False, pixels, 0, workspace)
         call = self.library.kernel(op, columns=False, pixels=pixels)
@@ -231,8 +231,8 @@ class _Driver:
             high = f"last_inside({start}, {first.rows.dilation}, {first.rows.taps}, {first.rows.size})"
         self.out.say(f"MARK({number});")
         arguments = {
-            "lines": "lines", "out": "out", "x0": str(made[0]), "x1": str(made[1]), "first": low, "last": high,
-            "width": str(first.columns.size), "y": self.y, "patch": space,
+            "lines": "lines", "out": "out", "x0": str(made[0]), "x1": str(made[1]), "first": low,
+            "last": high, "width": str(first.columns.size), "y": self.y, "patch": space,
         }  # fmt: skip
         self.out.say(call.text(arguments))
 

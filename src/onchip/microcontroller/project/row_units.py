@@ -105,7 +105,8 @@ def _unit(plan: Plan, model: Int8Model, group: Group, at: int) -> RowsUnit:
     first, steps_ = _held(rows, maps, fetches)
     inputs = {t: first.get(t) for t in model.inputs}
     outputs = {
-        t: _begin(maps, ran.ends[network.tensor_id[model.tensors[t].name]]) for t in dict.fromkeys(model.outputs)
+        t: _begin(maps, ran.ends[network.tensor_id[model.tensors[t].name]])
+        for t in dict.fromkeys(model.outputs)
     }
     if set(fetches.values()) != set(model.inputs) or (len(inputs) > 1 and None in inputs.values()):
         raise PlanFormatError("does not fetch all inputs", where=model.name, item=group.name)

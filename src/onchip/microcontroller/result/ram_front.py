@@ -31,8 +31,9 @@ How = Literal["chains", "rows", "rows made twice", "whole"]
 class RamPoint:
     """A plan: its bytes of RAM, multiply-accumulates, their ratio to the network's own, and its method.
 
-    `reckoned` is the estimated ratio of instructions, `bound` the bytes that it needs at once in any placement,
-    `groups` the number of its groups. `program` makes the certified plan, `lack` the error for too few bytes.
+    `reckoned` is the estimated ratio of instructions, `bound` the bytes that it needs at once in any
+    placement, `groups` the number of its groups. `program` makes the certified plan, `lack` the error for too
+    few bytes.
     """
 
     ram_bytes: int
@@ -50,8 +51,8 @@ class RamPoint:
 class RamFront:
     """Points from the least work to the fewest bytes, of which none is worse than another in bytes and work.
 
-    `complete`: the whole space of chains was searched, and no point makes rows of a graph twice, of which only
-    some graphs were tried.
+    `complete`: the whole space of chains was searched, and no point makes rows of a graph twice, of which
+    only some graphs were tried.
     """
 
     points: tuple[RamPoint, ...]
@@ -120,7 +121,7 @@ def _whole(model: Int8Model, options: SegmentOptions) -> list[RamPoint]:
         plan = planned_for(network_of(model), MOST_BYTES, options, states_of(model)).plan
     except ModelError:
         return []
-    needs, macs = plan.result.extent_bytes, plan.result.macs
+    needs, macs = plan.result.extent_bytes, plan.result.macs or 0
 
     def lack(has: int) -> Infeasible:
         return Infeasible(needs=needs, has=has, operator=model.layers[0].name, tensors=())
@@ -128,9 +129,7 @@ def _whole(model: Int8Model, options: SegmentOptions) -> list[RamPoint]:
     return [RamPoint(needs, macs, 1.0, 1.0, "whole", needs, len(model.layers), lambda: plan, lack)]
 
 
-def _of_rows(
-    model: Int8Model, options: SegmentOptions, known: RowPlans, limits: Limits
-) -> list[RamPoint]:
+def _of_rows(model: Int8Model, options: SegmentOptions, known: RowPlans, limits: Limits) -> list[RamPoint]:
     first = known.once(model, (), options)
     rest = () if options.objective == "once" else known.anew(model, (), options, limits)
     own = max(first.macs, 1)
@@ -139,10 +138,11 @@ def _of_rows(
 
 def _by_rows(found: RowsAnew, own: int, *, twice: bool) -> RamPoint:
     plan = plan_of_rows(found.rows, found.plan, found.sizes)
-    factor = plan.result.macs / own
+    macs = plan.result.macs or 0
+    factor = macs / own
     return RamPoint(
         plan.result.extent_bytes,
-        plan.result.macs,
+        macs,
         factor,
         factor,
         "rows made twice" if twice else "rows",

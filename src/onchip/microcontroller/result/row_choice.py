@@ -61,7 +61,7 @@ class RowPlans:
     def below(
         self, model: Int8Model, shared: Collection[str], options: SegmentOptions, most: int | None
     ) -> RowsAnew | None:
-        """Return the plan that makes nothing twice; None where it cannot, or will not, take fewer than `most`."""
+        """Return the plan that makes nothing twice; None where it will hardly take fewer than `most`."""
         key = _key(shared, options)
         if most is not None and key not in self.found:
             bound, first = _first(_rows(model, options), shared)
@@ -119,8 +119,8 @@ def planned_by_method(
     """Return the plan of a network by `options.method` within so many bytes of RAM.
 
     Of several plans that fit it is the one with the least work and, of these, the fewest bytes; with the
-    objective `least` it is the one with the fewest bytes. Raises `Infeasible`, `NeedsTraffic`, or `ModelError`
-    where the method does not apply.
+    objective `least` it is the one with the fewest bytes. Raises `Infeasible`, `NeedsTraffic`, or
+    `ModelError` where the method does not apply.
     """
     refused: Infeasible | NeedsTraffic | ModelError | None = None
     chains = None
@@ -143,7 +143,9 @@ def planned_by_method(
             once = known.below(model, shared, options, most)
         found = [] if once is None else [once]
         own = sum(macs(layer) for layer in model.layers)
-        fits = [plan.plan.result.macs for plan in plans] + [x.macs for x in found if x.bytes <= ram_bytes]
+        fits = [plan.plan.result.macs or 0 for plan in plans] + [
+            x.macs for x in found if x.bytes <= ram_bytes
+        ]
         if options.objective == "least" or (options.objective == "free" and min(fits, default=own + 1) > own):
             found += known.anew(model, shared, options)
         for one in found:
@@ -162,8 +164,8 @@ def planned_by_method(
         assert refused is not None
         raise refused
     if options.objective == "least":
-        return min(plans, key=lambda p: (p.plan.result.extent_bytes, p.plan.result.macs))
-    return min(plans, key=lambda p: (p.plan.result.macs, p.plan.result.extent_bytes))
+        return min(plans, key=lambda p: (p.plan.result.extent_bytes, p.plan.result.macs or 0))
+    return min(plans, key=lambda p: (p.plan.result.macs or 0, p.plan.result.extent_bytes))
 
 
 def rows_too_little(found: RowsAnew, needs: int, has: int) -> Infeasible:

@@ -1,4 +1,4 @@
-"""Maps in pieces: an operator stands in the graph for several spans of columns, or twice for different readers.
+"""Maps in pieces: an operator stands in the graph for several spans of columns, or twice for two readers.
 
 - *Strips*: the operators of a region once for each span of columns; what two spans need is made twice.
 - *Copies*: a reader gets a map from makers of its own, back to the input or to maps that stay; these make no
@@ -208,8 +208,8 @@ def copied(before: Pieces, reader: int, made: int, stop: Collection[int] = ()) -
         found[copies[n]] = replace(
             found[copies[n]], reads=_narrowed(before, found, copies[n], pieces[n].reads, copies)
         )
-    reads = tuple(tuple(copies[made] if m == made else m for m in each) for each in pieces[reader].reads)
-    found[reader] = replace(pieces[reader], reads=reads)
+    mine = tuple(tuple(copies[made] if m == made else m for m in each) for each in pieces[reader].reads)
+    found[reader] = replace(pieces[reader], reads=mine)
     return _ordered(before.base, found)
 
 
@@ -249,13 +249,11 @@ def stripped(before: Pieces, region: Collection[int], count: int) -> Pieces | No
             mine[n] = len(found)
             strips[n].append(mine[n])
             found.append(replace(pieces[n], first=spans[n][0], end=spans[n][1]))
-            reads = tuple(tuple(mine.get(m, m) for m in each) for each in pieces[n].reads)
-            found[mine[n]] = replace(found[mine[n]], reads=_narrowed(before, found, mine[n], reads, {}))
+            strip = tuple(tuple(mine.get(m, m) for m in each) for each in pieces[n].reads)
+            found[mine[n]] = replace(found[mine[n]], reads=_narrowed(before, found, mine[n], strip, {}))
     for r in {r for n in ends for r in before.readers[n] if r not in region}:
-        reads = tuple(
-            tuple(new for m in each for new in (strips[m] if m in strips else [m])) for each in pieces[r].reads
-        )
-        found[r] = replace(pieces[r], reads=_narrowed(before, found, r, reads, {}))
+        behind = tuple(tuple(new for m in each for new in strips.get(m, [m])) for each in pieces[r].reads)
+        found[r] = replace(pieces[r], reads=_narrowed(before, found, r, behind, {}))
     made = _ordered(base, found)
     return None if any(runs(made, n) is None for n in range(len(made.pieces))) else made
 
@@ -282,7 +280,6 @@ def _narrowed(
     names: dict[int, int],
 ) -> tuple[tuple[int, ...], ...]:
     """Return the pieces of each operand that a piece's columns read, under their new numbers."""
-    trial = Pieces(before.base, tuple(found))
     renamed = tuple(tuple(names.get(m, m) for m in each) for each in reads)
     piece = replace(found[number], reads=renamed)
     trial = Pieces(before.base, (*found[:number], piece, *found[number + 1 :]))

@@ -72,9 +72,8 @@ def _orders(graph: RowGraph, known: Order | None, limits: Limits) -> Iterator[Or
     """Yield orders of small peaks that differ; the first is the best, or the known one."""
     if known is not None:
         yield known
-        for rules in (Rules(cuts=False), Rules(cuts=False, free_steps=False)):
-            if not limits.over():
-                yield search(graph, share=False, rules=rules, most_states=0, limits=limits)
+        if not limits.over():
+            yield search(graph, share=False, rules=Rules(cuts=False), most_states=0, limits=limits)
         return
     yield search(graph, share=False, limits=limits)
     for states, rules in ((0, Rules()), (0, Rules(free_steps=False)), (MOST_STATES, Rules(free_steps=False))):
