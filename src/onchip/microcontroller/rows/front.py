@@ -21,13 +21,13 @@ MOVES = 10
 MOST_WORK = 1.5
 """Work of the graphs tried, as a multiple of the work without anything made anew."""
 
-STRIPS = 2, 3, 4, 6
+STRIPS = 2, 3, 4
 """The numbers of strips that are tried."""
 
 PARTS = 2, 3, 4
 """The numbers of strips of which some are copied."""
 
-SPAN = 12
+SPAN = 7
 """Operators of a region, at most, on either side of the one that needs the most."""
 
 DEPTHS = 1, 2, 3, 5, 0
@@ -61,9 +61,10 @@ def front(
     """Return points of which none is worse in bytes and work; the first has nothing made anew.
 
     At the peak of every point, what lies in memory for a later reader is copied for that reader, in full or
-    some strips of it, and regions around the step are cut into strips; what no known point beats is gone on
-    from. Graphs that are not `usable` are left out. It tries these graphs and no others, so the bytes of its
-    points bound nothing from below.
+    some strips of it, and regions around the step are cut into strips. A few of those that beat what was
+    known when they were found are gone on from, also where another one beats them since: what is made anew
+    opens new regions. Graphs that are not `usable` are left out. It tries these graphs and no others, so the
+    bytes of its points bound nothing from below.
     """
     own = max(graph.work, 1)
     first = RowPoint(whole(graph), search(graph, share=False, most_states=0, limits=limits), 1.0)
@@ -96,7 +97,7 @@ def front(
                 if new.bytes < below:
                     known = _undominated([*known, new])
                     found.append(new)
-        open_ = _spread([point for point in found if point in known])
+        open_ = _spread(found)
         if not open_:
             break
     return tuple(known)
