@@ -44,7 +44,7 @@ def plan(
 
     `outputs` are the operators of each output, in the order of its bytes, `spaces` the bytes of workspace
     of each operator's steps, for which `placed` has room; the bound counts none. With a `known` order the
-    search is short and makes no cuts. With limits, the best so far.
+    search is short, makes no cuts, and leaves out the packing search. With limits, the best so far.
     """
     orders: list[Order] = []
     best: Placed | None = None
@@ -54,7 +54,13 @@ def plan(
         orders.append(order)
         bound = max(o.bound for o in orders)
         placed = place(
-            graph, order.schedule, outputs=outputs, alignment=alignment, spaces=spaces, limits=limits
+            graph,
+            order.schedule,
+            outputs=outputs,
+            alignment=alignment,
+            spaces=spaces,
+            tighten=known is None,
+            limits=limits,
         )
         if best is None or placed.bytes < best.bytes:
             best = placed
