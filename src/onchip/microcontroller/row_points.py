@@ -72,9 +72,11 @@ def points_of(
 def _worth(points: Sequence[RowPoint]) -> list[RowPoint]:
     """Return the points that save enough over those before to be worth packing, the ends first."""
     kept: list[RowPoint] = []
-    last = points[0]
-    for point in points[1:]:
-        if point.bytes * WORTH <= last.bytes * (WORTH - 1) or point is points[-1]:
+    last = None
+    for point in points:
+        if len(point.pieces.pieces) == len(point.pieces.base.operators):
+            continue  # nothing stands twice
+        if last is None or point.bytes * WORTH <= last.bytes * (WORTH - 1) or point is points[-1]:
             kept.append(point)
             last = point
     order: list[RowPoint] = []

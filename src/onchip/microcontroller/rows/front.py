@@ -58,7 +58,7 @@ def front(
     usable: Callable[[Pieces], bool] = lambda _: True,
     limits: Limits = NO_LIMITS,
 ) -> tuple[RowPoint, ...]:
-    """Return points of which none is worse in bytes and work; the first has nothing made anew.
+    """Return points of which none is worse in bytes and work; the first ones make nothing twice.
 
     At the peak of every point, what lies in memory for a later reader is copied for that reader, in full or
     some strips of it, and regions around the step are cut into strips. A few of those that beat what was
