@@ -17,7 +17,7 @@ from onchip.plans.text_words import Word, integer, word, words
 
 __all__ = ["RowsBlock", "rows_lines"]
 
-_MAP = ("by", "columns", "from", "workspace", "at")
+_MAP = ("by", "from", "workspace", "at", "columns")
 
 
 def rows_lines(rows: Rows) -> list[str]:
