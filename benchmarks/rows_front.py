@@ -1,7 +1,7 @@
 """Bytes against work of graphs of rows, maps made anew: `python benchmarks/rows_front.py FOLDER NAME ...`.
 
 Each `NAME.txt` in the folder is a graph as text (`onchip.microcontroller.rows.text`). It prints a table in
-Markdown: the peak with rows beside one another, its bound for that graph, the work as a multiple.
+Markdown: the peak with rows beside one another, the bytes with addresses (`--pack`), the work as a multiple.
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ from pathlib import Path
 
 from onchip.base.errors import OnchipError
 from onchip.microcontroller.rows.front import front
+from onchip.microcontroller.rows.planning import plan
 from onchip.microcontroller.rows.text import graph_of_text
+from onchip.planners.limits import Limits
 
 
 def main() -> int:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     given.add_argument("folder", type=Path)
     given.add_argument("names", nargs="+")
-    given.add_argument("--rounds", type=int, default=3, help="maps made anew one after another")
+    given.add_argument("--rounds", type=int, default=3, help="changes one after another")
+    given.add_argument("--seconds", type=float, help="of wall clock, for each front")
+    given.add_argument("--pack", action="store_true", help="give rows addresses, too")
     asked = given.parse_args()
-    print("| network | image | peak | bound of its graph | work |")
+    print("| network | image | peak | packed | work |")
     print("|---|---|--:|--:|--:|")
     for name in asked.names:
         try:
@@ -30,9 +34,13 @@ def main() -> int:
             print(problem, file=sys.stderr)
             return 2
         for how, here in ("held", graph.held()), ("by rows", graph.by_rows()):
-            for point in front(here, rounds=asked.rounds):
+            for point in front(here, rounds=asked.rounds, limits=Limits(time_limit=asked.seconds)):
+                packed = "-"
+                if asked.pack:
+                    graph_of_point = point.pieces.graph
+                    packed = f"{plan(graph_of_point, known=point.order).placed.bytes:,}"
                 print(
-                    f"| {name} | {how} | {point.bytes:,} | {point.order.bound:,} | {point.work:.3f} |",
+                    f"| {name} | {how} | {point.bytes:,} | {packed} | {point.work:.3f} |",
                     flush=True,
                 )
     return 0

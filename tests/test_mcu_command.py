@@ -121,7 +121,7 @@ def test_points_of_the_front_run_in_the_bytes_that_they_promise(
 ) -> None:
     """Bands, work done anew, the input fetched again: as C, byte for byte."""
     plan = tmp_path / "kws.json"
-    args = ("mcu", "made:kws", "--input", "again")
+    args = ("mcu", "made:kws", "--input", "again", "--method", "chains")
     assert onchip(monkeypatch, *args, "--front", "--ram", ram, "-p", str(plan), "--json") == 0
     front = json.loads(capsys.readouterr().out)
     point = front["points"][front["taken"]]

@@ -882,7 +882,7 @@ class RowOperator:
     ) -> None: ...
 
 class RowRules:
-    def __init__(self, *, free_steps: bool, valley: bool) -> None: ...
+    def __init__(self, *, free_steps: bool, valley: bool, cuts: bool) -> None: ...
 
 class RowRectangle:
     def __init__(self, *, made: int, read: int, bytes: int) -> None: ...
@@ -919,6 +919,7 @@ def rows_search(
     rules: RowRules,
     most_states: int,
     most_moves: int,
+    below: int,
     limits: Limits,
 ) -> RowsFound: ...
 def rows_pack(

@@ -16,10 +16,10 @@ namespace onchip::rows {
 namespace {
 
 Found found(const std::vector<Operator>& operators, bool share, const Rules& rules, std::int64_t most_states,
-            std::int64_t most_moves, const Wanted& wanted) {
+            std::int64_t most_moves, Bytes below, const Wanted& wanted) {
     Asked asked;
     const auto limits = asked.limits<std::int64_t>(wanted);
-    return asked.run([&] { return search(Graph(operators, share), rules, most_states, most_moves, limits); });
+    return asked.run([&] { return search(Graph(operators, share), rules, most_states, most_moves, below, limits); });
 }
 
 Packing addresses(const std::vector<Rectangle>& rows, const std::vector<Pair>& pairs, const std::vector<int>& bottom,
@@ -49,7 +49,8 @@ void bind(nb::module_& m) {
     given<Operator>(m, "RowOperator", Field("steps", &Operator::steps), Field("bytes", &Operator::bytes),
                     Field("kept", &Operator::kept), Field("held", &Operator::held), Field("anew", &Operator::anew),
                     Field("operands", &Operator::operands));
-    given<Rules>(m, "RowRules", Field("free_steps", &Rules::free_steps), Field("valley", &Rules::valley));
+    given<Rules>(m, "RowRules", Field("free_steps", &Rules::free_steps), Field("valley", &Rules::valley),
+                 Field("cuts", &Rules::cuts));
     given<Rectangle>(m, "RowRectangle", Field("made", &Rectangle::made), Field("read", &Rectangle::read),
                      Field("bytes", &Rectangle::bytes));
     given<Pair>(m, "RowPair", Field("under", &Pair::under), Field("over", &Pair::over), Field("distance", &Pair::distance));
@@ -59,7 +60,7 @@ void bind(nb::module_& m) {
                   Field("schedule", &Found::schedule));
     answer<Packing>(m, "RowsPacked", Field("addresses", &Packing::addresses), Field("extent", &Packing::extent));
     m.def("rows_search", &found, nb::kw_only(), nb::arg("operators"), nb::arg("share"), nb::arg("rules"),
-          nb::arg("most_states"), nb::arg("most_moves"), nb::arg("limits"));
+          nb::arg("most_states"), nb::arg("most_moves"), nb::arg("below"), nb::arg("limits"));
     m.def("rows_pack", &addresses, nb::kw_only(), nb::arg("rows"), nb::arg("pairs"), nb::arg("bottom"), nb::arg("top"),
           nb::arg("alignment"), nb::arg("least"), nb::arg("tries"), nb::arg("limits"));
     m.def("rows_least", &least, nb::kw_only(), nb::arg("operators"), nb::arg("share"), nb::arg("maker"), nb::arg("made"));

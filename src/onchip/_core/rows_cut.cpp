@@ -38,9 +38,10 @@ Cuts::Cuts(const Graph& graph) : graph_(graph) {
             }
         }
     }
+    level_.resize(nodes_), next_.resize(nodes_);
+    flow();  // of the whole graph: what a cut forces only adds to it
     room_.reserve(edges_.size());
     for (const Edge& e : edges_) room_.push_back(e.room);
-    level_.resize(nodes_), next_.resize(nodes_);
 }
 
 void Cuts::edge(std::uint32_t a, std::uint32_t b, Bytes room) {
@@ -117,6 +118,19 @@ Cuts::Cut Cuts::least(const std::vector<Need>& from, std::optional<std::pair<Id,
         edges_.resize(edges_.size() - 2);
     }
     return {graph_.live(made), made};
+}
+
+Bound plain_bound(const Graph& graph) {
+    Bound found{std::max(graph.live(graph.start()), graph.live(graph.end())), -1, -1, false};
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+        if (graph[i].held) continue;
+        for (int step = 0; step < graph[i].steps; ++step) {
+            Bytes bytes = graph[i].bytes - graph.most_shared(i, step);
+            for (const Last& last : graph.lasts(i, step)) bytes += graph[last.maker].bytes;
+            if (bytes > found.bytes) found = {bytes, static_cast<int>(i), step, false};
+        }
+    }
+    return found;
 }
 
 Bound bound_of(const Graph& graph, const std::vector<Id>& schedule, Clock<std::int64_t>& clock) {

@@ -34,7 +34,7 @@ class Cuts {
     std::vector<std::uint32_t> base_;
     std::uint32_t nodes_ = 2;  // 0 is the source: made; 1 the sink: not made
     std::vector<Edge> edges_;  // each beside its reverse
-    std::vector<Bytes> room_;  // of the edges before any flow
+    std::vector<Bytes> room_;  // of the edges behind the flow of the whole graph, before any cut's
     std::vector<std::vector<std::uint32_t>> out_;
     std::vector<int> level_;
     std::vector<std::size_t> next_;
@@ -49,5 +49,8 @@ struct Bound {
     bool complete = true;
 };
 Bound bound_of(const Graph& graph, const std::vector<Id>& schedule, Clock<std::int64_t>& clock);
+
+// A lower bound without cuts: the most bytes that a step reads for its last time and makes.
+Bound plain_bound(const Graph& graph);
 
 }  // namespace onchip::rows

@@ -69,13 +69,20 @@ std::optional<Path> Moves::plunge(Bytes limit, bool late) const {
     while (!descend(walk, limit, late, path)) {
         if (clock_.late(limit, true)) return std::nullopt;
         std::optional<Walk> least;
+        bool least_anew = true;
         for (std::size_t k = 0; k < graph_.size(); ++k) {
             const std::size_t i = late ? graph_.size() - 1 - k : k;
             if (!walk.open(i)) continue;
             for (const bool backwards : {false, true}) {
                 Walk next(walk);
                 next.begin(walk.peak());
-                if (next.drive(i, backwards, limit, limit) && (!least || next.live() < least->live())) least = next;
+                // What is made anew waits: its rows are wanted late, or nobody would make them twice.
+                const bool anew = graph_[i].anew;
+                if (next.drive(i, backwards, limit, limit) &&
+                    (!least || std::pair(anew, next.live()) < std::pair(least_anew, least->live()))) {
+                    least = next;
+                    least_anew = anew;
+                }
                 if (!next.chose()) break;
             }
         }

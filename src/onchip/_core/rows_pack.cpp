@@ -10,6 +10,7 @@ namespace onchip::rows {
 namespace {
 
 constexpr Bytes nowhere = -1;
+constexpr Bytes fine = 4096;  // extents that differ by less than this part are one
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -45,15 +46,20 @@ class Shelf {
     std::optional<std::vector<Bytes>> within(Bytes extent, int tries, Clock<std::int64_t>& clock) const {
         for (const std::vector<int>& first : {by_making_, by_size_}) {
             std::vector<int> order = first;
+            std::vector<Bytes> begun(given_.rows.size(), nowhere);
+            if (!pieces(extent, begun)) return std::nullopt;
+            std::vector<Bytes> addresses = begun;
+            std::size_t from = 0;
             for (int i = 0; i < tries; ++i) {
-                std::vector<Bytes> addresses(given_.rows.size(), nowhere);
-                if (!pieces(extent, addresses)) return std::nullopt;
-                const auto failed = place(order, extent, addresses);
+                const auto failed = place(order, from, extent, addresses);
                 if (!failed) return addresses;
                 if (clock.late(extent, true)) return std::nullopt;
+                from = *failed / 2;
                 const auto here = order.begin() + static_cast<std::ptrdiff_t>(*failed);
-                const auto there = order.begin() + static_cast<std::ptrdiff_t>(*failed / 2);
+                const auto there = order.begin() + static_cast<std::ptrdiff_t>(from);
                 std::rotate(there, here, here + 1);
+                // Those before it in the order keep their places.
+                for (std::size_t k = from; k <= *failed; ++k) addresses[at(order[k])] = begun[at(order[k])];
             }
         }
         return std::nullopt;
@@ -86,10 +92,11 @@ class Shelf {
         return true;
     }
 
-    // The place in the order of the first row that does not fit.
-    std::optional<std::size_t> place(const std::vector<int>& order, Bytes extent, std::vector<Bytes>& addresses) const {
+    // The place in the order, from `from` on, of the first row that does not fit.
+    std::optional<std::size_t> place(const std::vector<int>& order, std::size_t from, Bytes extent,
+                                     std::vector<Bytes>& addresses) const {
         std::vector<std::pair<Bytes, Bytes>> taken;
-        for (std::size_t k = 0; k < order.size(); ++k) {
+        for (std::size_t k = from; k < order.size(); ++k) {
             const int row = order[k];
             if (addresses[at(row)] != nowhere) continue;
             taken.clear();
@@ -139,7 +146,7 @@ Packing packed(const Shelves& shelves, Bytes least, int tries, Clock<std::int64_
         high = up(high + std::max(unit, high / 16));
         found = shelf.within(high, clock.ended() ? 1 : tries, clock);
     }
-    while (low < high && !clock.late(high, true)) {
+    while (low < high && high - low > high / fine && !clock.late(high, true)) {
         const Bytes middle = (low + (high - low) / 2) / unit * unit;
         if (auto better = shelf.within(middle, tries, clock)) {
             found = std::move(better);

@@ -19,21 +19,29 @@ std::vector<Id> in_order(const Graph& graph) {
     return found;
 }
 
-Bytes peak_of(const Graph& graph, const Rules& rules, const std::vector<Id>& steps) {
+Bytes peak_of(const Graph& graph, const std::vector<Id>& steps) {
     const Made end = graph.end();
-    const Rules plain{false, rules.valley};
+    const Rules plain{false, false, false};
     Walk walk(graph, plain, graph.start(), end);
     walk.begin(walk.live());
     for (const Id i : steps) walk.step(i, std::numeric_limits<Bytes>::max(), 0);
     return walk.peak();
 }
 
-// The best path between two states that moves find.
-Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Bytes bound,
-              std::int64_t most, Clock<std::int64_t>& clock, std::int64_t& states) {
+// A better path between two states than the best that is known, by moves; the best where there is none.
+// With `below` paths of fewer bytes than that are wanted, and the search ends where it finds none soon.
+Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Path best, Bytes bound,
+              std::int64_t most, Bytes below, Clock<std::int64_t>& clock, std::int64_t& states) {
     Moves moves(graph, rules, from, to, clock);
-    Path best = moves.pulled(false);
-    if (Path other = moves.pulled(true); other.peak < best.peak) best = std::move(other);
+    if (below > 0 && best.peak >= below) {
+        std::optional<Path> found;
+        if (bound < below) found = moves.plunge(below - 1, false);
+        if (!found && bound < below) found = moves.plunge(below - 1, true);
+        if (!found && bound < below) found = moves.best_first(below, bound, most, false);
+        states += moves.states();
+        if (!found) return best;
+        best = std::move(*found);
+    }
     Bytes failed = bound - 1;
     while (failed + 1 < best.peak && !clock.late(best.peak, true)) {
         // The bound itself first, which often is reached; then halves.
@@ -44,7 +52,7 @@ Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Ma
         else failed = limit;
         if (best.peak - failed <= best.peak / 4096) break;
     }
-    while (best.peak > bound && !clock.late(best.peak, true)) {
+    while (most > 0 && best.peak > bound && !clock.late(best.peak, true)) {
         std::optional<Path> found = moves.best_first(best.peak, bound, most, false);
         if (!found) found = moves.best_first(best.peak, bound, 10 * most, true);
         if (!found) break;
@@ -54,39 +62,51 @@ Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Ma
     return best;
 }
 
+// The path of plain pulls between two states, operands in either order.
+Path pulled(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Clock<std::int64_t>& clock) {
+    const Moves moves(graph, rules, from, to, clock);
+    Path best = moves.pulled(false);
+    if (Path other = moves.pulled(true); other.peak < best.peak) best = std::move(other);
+    return best;
+}
+
 }  // namespace
 
 Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, std::int64_t most_moves,
-             const Limits<std::int64_t>& limits) {
+             Bytes below, const Limits<std::int64_t>& limits) {
     Clock<std::int64_t> clock(limits, every_time);
     const Made start = graph.start(), end = graph.end();
     Found found;
     found.schedule = in_order(graph);
-    found.peak = peak_of(graph, rules, found.schedule);
-    Moves moves(graph, rules, start, end, clock);
-    if (Path pulled = moves.pulled(false); pulled.peak < found.peak) {
-        found.peak = pulled.peak;
-        found.schedule = std::move(pulled.steps);
+    found.peak = peak_of(graph, found.schedule);
+    Bound bound = plain_bound(graph);
+    // A best order passes through the state of least bytes.
+    std::vector<Made> through{start, end};
+    if (rules.valley && found.peak > bound.bytes) {
+        Made valley = Cuts(graph).least({}, std::nullopt).made;
+        if (valley != start && valley != end) through.insert(through.begin() + 1, std::move(valley));
     }
-    Bound bound = bound_of(graph, found.schedule, clock);
-    if (found.peak > bound.bytes) {
-        // A best order passes through the state of least bytes.
-        std::vector<Made> through{start, end};
-        if (rules.valley) {
-            Cuts cuts(graph);
-            Made valley = cuts.least({}, std::nullopt).made;
-            if (valley != start && valley != end) through.insert(through.begin() + 1, std::move(valley));
+    std::vector<Path> parts;
+    for (std::size_t k = 0; k + 1 < through.size(); ++k)
+        parts.push_back(pulled(graph, rules, through[k], through[k + 1], clock));
+    const auto improve = [&](std::int64_t most) {
+        std::vector<Id> steps;
+        for (std::size_t k = 0; k < parts.size(); ++k) {
+            parts[k] = by_moves(graph, rules, through[k], through[k + 1], std::move(parts[k]), bound.bytes, most, below,
+                                clock, found.states);
+            if (below > 0 && parts[k].peak >= below) return;
+            steps.insert(steps.end(), parts[k].steps.begin(), parts[k].steps.end());
         }
-        Path whole;
-        for (std::size_t k = 0; k + 1 < through.size(); ++k) {
-            const Path part = by_moves(graph, rules, through[k], through[k + 1], bound.bytes, most_moves, clock, found.states);
-            whole.peak = std::max(whole.peak, part.peak);
-            whole.steps.insert(whole.steps.end(), part.steps.begin(), part.steps.end());
+        if (const Bytes peak = peak_of(graph, steps); peak < found.peak) {
+            found.peak = peak;
+            found.schedule = std::move(steps);
         }
-        if (whole.peak < found.peak) {
-            found.schedule = std::move(whole.steps);
-            found.peak = peak_of(graph, rules, found.schedule);
-        }
+    };
+    // First without cuts: the better the order that is known, the fewer steps are worth one.
+    if (found.peak > bound.bytes) improve(rules.cuts ? 0 : most_moves);
+    if (rules.cuts) {
+        bound = bound_of(graph, found.schedule, clock);
+        if (found.peak > bound.bytes) improve(most_moves);
     }
     found.bound = std::min(bound.bytes, found.peak);
     found.binding = bound.binding, found.binding_step = bound.step;
@@ -96,7 +116,7 @@ Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, s
         found.bound = all.bound;
         if (all.path) {
             found.schedule = std::move(all.path->steps);
-            found.peak = peak_of(graph, rules, found.schedule);
+            found.peak = peak_of(graph, found.schedule);
         }
     }
     found.complete = found.peak == found.bound;

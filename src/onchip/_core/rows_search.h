@@ -18,8 +18,9 @@ struct Found {
     std::vector<Id> schedule;
 };
 
-// `most_states` of the complete search, `most_moves` states that the search over moves opens.
+// `most_states` of the complete search, `most_moves` states that the search over moves opens. With `below` other
+// than 0 only an order of fewer bytes is wanted: the search ends early where none is found soon.
 Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, std::int64_t most_moves,
-             const Limits<std::int64_t>& limits);
+             Bytes below, const Limits<std::int64_t>& limits);
 
 }  // namespace onchip::rows

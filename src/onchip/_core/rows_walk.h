@@ -9,6 +9,7 @@ namespace onchip::rows {
 struct Rules {
     bool free_steps = true;
     bool valley = true;
+    bool cuts = true;
 };
 
 class Walk {

@@ -68,6 +68,6 @@ def _leaving(network: Network, rows: Rows, maps: tuple[StepMap, ...]) -> set[int
     for k, (one, made) in enumerate(zip(rows.maps, maps, strict=True)):
         if made.tensor in outputs and one.does == "joined":
             found |= set(one.reads)
-        elif made.tensor in outputs and one.does in ("rows", "whole", "end"):
+        elif made.tensor in outputs and not made.part and one.does in ("rows", "whole", "end"):
             found.add(k)
     return found

@@ -7,7 +7,7 @@ adds is which operators run in one step, and of which maps they read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
@@ -17,13 +17,13 @@ from onchip.network.operators import Side
 from onchip.network.reaches import reach_for
 from onchip.plans import RowMap
 
-__all__ = ["Read", "StepMap", "maps_of"]
+__all__ = ["ColumnRun", "Read", "StepMap", "maps_of"]
 
 SUM_BYTES = 4
 """The bytes of a sum of a pool that is not complete."""
 
-ROW = 1
-"""The axis of rows: shapes are images, rows, columns, channels."""
+ROW, COLUMN = 1, 2
+"""The axes of rows and columns: shapes are images, rows, columns, channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,15 @@ class Read:
     map: int
     first: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRun:
+    """Columns [first, end) of a row, and the number of the map that they read of each operand."""
+
+    first: int
+    end: int
+    reads: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,9 @@ class StepMap:
     pieces: bool = False
     workspace: int = 0
     macs: int = 0
+    columns: tuple[int, int] = (0, 0)
+    part: bool = False
+    runs: tuple[ColumnRun, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -105,10 +117,16 @@ class _Making:
     def made_by(self, number: int, one: RowMap, tensor: int, ops: list[Operator]) -> StepMap:
         bytes_, rows = self.network.tensors[tensor].bytes, self.rows(number, tensor)
         each = bytes_ // rows
+        columns = self.columns(number, one, tensor)
+        every = self.network.tensors[tensor].shape[COLUMN]
+        part = columns != (0, every)
+        mine = each // every * (columns[1] - columns[0])
         if one.does == "fetch":
             if ops or one.reads or tensor in self.written:
                 self.refuse(number, f"{one.tensor} is no input of the group that comes row by row")
-            return StepMap(tensor, each, rows, each, ((),) * rows)
+            return StepMap(tensor, mine, rows, mine, ((),) * rows, columns=columns, part=part)
+        if one.does != "rows" and any(self.found[k].part for k in one.reads):
+            self.refuse(number, "it reads some columns of a map")
         if one.does == "gather":
             if ops or len(one.reads) != 1 or self.found[one.reads[0]].tensor != tensor:
                 self.refuse(number, "it gathers the rows of one map of the same tensor")
@@ -149,12 +167,63 @@ class _Making:
         found = tuple(
             tuple(
                 Read(k, *window)
-                for k, (op, index) in zip(one.reads, outside, strict=True)
-                if (window := self.window(number, ops, op, index, row)) is not None
+                for index, maps in enumerate(outside)
+                if (window := self.window(number, ops, index, (row, row + 1), ROW)) is not None
+                for k in maps
             )
             for row in range(rows)
         )
-        return StepMap(tensor, each, rows, each, found, False, space, work)
+        runs = self.runs(number, ops, outside, columns, part)
+        share = -(-work * (columns[1] - columns[0]) // every)
+        return StepMap(tensor, mine, rows, mine, found, False, space, share, columns, part, runs)
+
+    def columns(self, number: int, one: RowMap, tensor: int) -> tuple[int, int]:
+        """Return the columns that a map has of its tensor."""
+        every = self.network.tensors[tensor].shape[COLUMN]
+        if not one.columns:
+            return 0, every
+        fits = len(one.columns) == 2 and 0 <= one.columns[0] < one.columns[1] <= every
+        if not fits or one.does not in ("fetch", "rows"):
+            self.refuse(number, f"it is no rows, or fetch, of columns of the {every} of {one.tensor}")
+        return one.columns[0], one.columns[1]
+
+    def runs(
+        self,
+        number: int,
+        ops: list[Operator],
+        outside: Sequence[tuple[int, ...]],
+        columns: tuple[int, int],
+        part: bool,
+    ) -> tuple[ColumnRun, ...]:
+        """Return which columns read which maps.
+
+        Of each operand it is the first that has all of a column's window.
+        """
+        if not part and not any(self.found[k].part for maps in outside for k in maps):
+            return ()
+        found: list[ColumnRun] = []
+        for x in range(*columns):
+            taken = []
+            for index, maps in enumerate(outside):
+                window = self.window(number, ops, index, (x, x + 1), COLUMN)
+                there = [
+                    k
+                    for k in maps
+                    if window is None
+                    or (self.found[k].columns[0] <= window[0] and window[1] <= self.found[k].columns[1])
+                ]
+                if not there:
+                    self.refuse(
+                        number, f"no map that it reads has all columns that its column {x} is made of"
+                    )
+                taken.append(there[0])
+            if found and found[-1].reads == tuple(taken):
+                found[-1] = replace(found[-1], end=x + 1)
+            else:
+                found.append(ColumnRun(x, x + 1, tuple(taken)))
+        for k in {k for maps in outside for k in maps} - {k for run in found for k in run.reads}:
+            self.refuse(number, f"it reads no column of map {k}")
+        return tuple(found)
 
     def rows(self, number: int, tensor: int) -> int:
         """Return the rows of a tensor: the second of its four dimensions."""
@@ -182,50 +251,59 @@ class _Making:
                 self.refuse(number, f"{op.name} does not change a row element by element")
         return ops[at]
 
-    def outside(self, number: int, one: RowMap, ops: list[Operator], main: Operator) -> list[tuple[int, int]]:
-        """Return the operands from outside a step: the operator's place in it, the operand's number."""
+    def outside(
+        self, number: int, one: RowMap, ops: list[Operator], main: Operator
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the maps that a step reads of each operand from outside: several where they are parts."""
         first = ops[0]
         if first is not main and len(first.inputs) != 1:
             self.refuse(number, f"{first.name} pads several operands")
-        found = [(0, i) for i in range(len(first.inputs))]
-        if len(found) != len(one.reads):
-            self.refuse(number, f"{first.name} has {len(found)} operands, and it reads {len(one.reads)} maps")
-        for t, k in zip(first.inputs, one.reads, strict=True):
-            if self.found[k].tensor != t or self.maps[k].does in ("sums", "joined"):
-                self.refuse(number, f"map {k} has no rows of {self.network.tensors[t].name}")
-        return found
+        left, found = list(one.reads), []
+        for t in first.inputs:
+            mine: list[int] = []
+            while left and self.found[left[0]].tensor == t and (not mine or self.found[left[0]].part):
+                mine.append(left.pop(0))
+            if not mine or any(self.maps[k].does in ("sums", "joined") for k in mine):
+                self.refuse(
+                    number, f"it reads no map with rows of {self.network.tensors[t].name} in its turn"
+                )
+            found.append(tuple(mine))
+        if left:
+            self.refuse(number, f"{first.name} does not read map {left[0]}, or not in its turn")
+        return tuple(found)
 
     def window(
-        self, number: int, ops: list[Operator], at: int, index: int, row: int
+        self, number: int, ops: list[Operator], index: int, made: tuple[int, int], axis: int
     ) -> tuple[int, int] | None:
-        """Return the rows of an operand that a row of the last operator needs; None for none."""
-        first, end = row, row + 1
-        for n in range(len(ops) - 1, at - 1, -1):
-            side = self.side(number, ops[n], index if n == at else 0)
+        """Return the rows, or columns, of an operand that those of the last operator need; None for none."""
+        first, end = made
+        for n in range(len(ops) - 1, -1, -1):
+            side = self.side(number, ops[n], index if n == 0 else 0, axis)
             first, end = _along(side, first, end)
             if first >= end:
                 return None
         return first, end
 
-    def side(self, number: int, op: Operator, index: int) -> Side:
+    def side(self, number: int, op: Operator, index: int, axis: int = ROW) -> Side:
         """Return what an operator's reach says of an operand's rows: all of them, where it says nothing."""
         reach, t = reach_for(self.network, op), op.inputs[index]
-        size, rows = self.rows(number, t), self.rows(number, op.outputs[0])
+        self.rows(number, t), self.rows(number, op.outputs[0])
+        size, made = (self.network.tensors[x].shape[axis] for x in (t, op.outputs[0]))
         every = Side(size, span=size)
         if _kind(op) == "elementwise" and op.reach is None:
             shapes = [self.network.tensors[x].shape for x in (t, op.outputs[0])]
-            if all(mine in (1, made) for mine, made in zip(*shapes, strict=True)):
-                return Side(size, ROW) if size == rows else Side(1)
+            if all(mine in (1, there) for mine, there in zip(*shapes, strict=True)):
+                return Side(size, axis) if size == made else Side(1)
             return every
-        if reach is None or len(reach.output) < 4 or reach.output[0] != 1 or reach.output[ROW] != rows:
+        if reach is None or len(reach.output) < 4 or reach.output[0] != 1 or reach.output[axis] != made:
             return every
         sides = reach.reads[index]
         if prod(side.size for side in sides) != self.network.tensors[t].bytes or len(sides) < 4:
             return every
-        others = [side for i, side in enumerate(sides) if i != ROW and side.axis == ROW]
-        if sides[0].size != 1 or sides[ROW].size != size or others or sides[ROW].axis not in (ROW, -1):
+        others = [side for i, side in enumerate(sides) if i != axis and side.axis == axis]
+        if sides[0].size != 1 or sides[axis].size != size or others or sides[axis].axis not in (axis, -1):
             return every
-        return sides[ROW]
+        return sides[axis]
 
     def pooled(self, number: int, one: RowMap, ops: list[Operator]) -> int:
         """Return the map that a pool adds up row by row; refuse what is no pool over all rows."""

@@ -27,12 +27,16 @@ WORKSPACE = -2
 
 @dataclass(frozen=True, slots=True)
 class RowsRun:
-    """A group by rows: the bytes of its scratch, those that cross, and its multiply-accumulates."""
+    """A group by rows: the bytes of its scratch, those that cross, and its multiply-accumulates.
+
+    `ends` is the number of the map that holds each tensor that leaves the group.
+    """
 
     need: int
     crossing: Mapping[int, int]
     macs: int
     maps: tuple[StepMap, ...]
+    ends: Mapping[int, int]
 
 
 def rows_run(
@@ -64,12 +68,12 @@ def rows_run(
             "group-scratch",
             f"group {group.name} states {group.scratch_bytes:,} bytes; rows lie from {lowest:,} to {need:,}",
         )
-    _Bytes(network, group, rows, maps, need).run(leaves)
+    ends = _Bytes(network, group, rows, maps, need).run(leaves)
     crossing = {t: network.tensors[t].bytes for t in leaves}
     for one, made in zip(rows.maps, maps, strict=True):
         if one.does == "fetch":
-            crossing[made.tensor] = crossing.get(made.tensor, 0) + network.tensors[made.tensor].bytes
-    return RowsRun(need, crossing, sum(made.macs for made in maps), maps)
+            crossing[made.tensor] = crossing.get(made.tensor, 0) + made.bytes * made.steps
+    return RowsRun(need, crossing, sum(made.macs for made in maps), maps, ends)
 
 
 class _Bytes:
@@ -91,7 +95,8 @@ class _Bytes:
     def said(self, k: int, row: int) -> str:
         return f"row {row} of {self.network.tensors[self.maps[k].tensor].name} (map {k})"
 
-    def run(self, leaves: Sequence[int]) -> None:
+    def run(self, leaves: Sequence[int]) -> dict[int, int]:
+        """Run all steps; return the number of the map that holds each tensor that leaves the group."""
         for time, k in enumerate(self.rows.steps):
             if not 0 <= k < len(self.maps):
                 self.refuse("rows-steps", time, f"there is no map {k}")
@@ -103,10 +108,14 @@ class _Bytes:
                     len(self.rows.steps),
                     f"map {k} has made {self.made[k]} of {made.steps} rows",
                 )
+        ends = {}
         for t in leaves:
-            if not any(self.there(k) for k, made in enumerate(self.maps) if made.tensor == t):
+            there = [k for k, made in enumerate(self.maps) if made.tensor == t and self.there(k)]
+            if not there:
                 name = self.network.tensors[t].name
                 self.refuse("rows-complete", len(self.rows.steps), f"{name} is not there in one piece")
+            ends[t] = there[0]
+        return ends
 
     def step(self, time: int, k: int) -> None:
         """Make the next row of map k."""
@@ -165,7 +174,7 @@ class _Bytes:
     def there(self, k: int) -> bool:
         """Return whether all of a map is there, in one piece, behind the last step."""
         one, made = self.rows.maps[k], self.maps[k]
-        if one.does == "sums" or self.place(k) is None:
+        if one.does == "sums" or made.part or self.place(k) is None:
             return False
         if one.does == "joined":
             return all(self.there(part) for part in one.reads)

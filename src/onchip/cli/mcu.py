@@ -312,11 +312,9 @@ def _front(
     from onchip.base.units import parse_bytes
     from onchip.machines.board import load_board
     from onchip.microcontroller.load import int8_model
-    from onchip.microcontroller.network import network_of
     from onchip.microcontroller.result.front_linked import Taken, point_within
     from onchip.microcontroller.result.microcontroller_front import data, table
-    from onchip.microcontroller.segments.frontier import front
-    from onchip.microcontroller.segments.planning import plan_of
+    from onchip.microcontroller.result.ram_front import ram_front
     from onchip.planners.limits import Limits
     from onchip.plans import write_plan
 
@@ -324,7 +322,7 @@ def _front(
     on, read = load_board(board), int8_model(model)
     refused: Infeasible | None = None
     with progress(as_json) as say:
-        found = front(network_of(read), options, limits=Limits.of(options, say))
+        found = ram_front(read, options, limits=Limits.of(options, say))
         taken = Taken(found.points[0], None)
         if limit is not None:
             try:
@@ -339,5 +337,4 @@ def _front(
     if refused is not None:
         raise refused
     if plan is not None:
-        point = taken.point
-        write_plan(plan_of(found.chain, point.choice, point.ram_bytes, options), plan)
+        write_plan(taken.point.program(), plan)

@@ -12,6 +12,7 @@ from onchip.microcontroller.row_network import row_network, row_workspaces
 from onchip.microcontroller.rows.addresses import Placed, place
 from onchip.microcontroller.rows.makers import Maker, Phase, RowModel
 from onchip.microcontroller.rows.planning import RowPlan, plan
+from onchip.microcontroller.rows.search import Order
 from onchip.microcontroller.rows.workspaces import workspaces
 from onchip.network import Network
 from onchip.planners.limits import NO_LIMITS, Limits
@@ -22,6 +23,9 @@ __all__ = ["ALIGNMENT", "GROUP", "SPACE", "plan_of_rows", "planned_rows", "row_s
 
 GROUP = "rows"
 """The name of the one group."""
+
+ANEW = "maps whole, in strips of columns or made anew for a reader, row by row in any order, at any addresses"
+"""The space of plans in which something is made twice."""
 
 SPACE = "every map made once and row by row, in any order, rows beside one another at any addresses"
 
@@ -58,44 +62,57 @@ def plan_of_rows(
     Held inputs come first, row by row: where they lie is theirs from the start.
     """
     held = any(op.held for op in found.graph.operators)
+    fetched = [maker.tensor for maker in rows.makers if maker.phase == "input"]
+    anew = any(op.anew for op in found.graph.operators) or any(m.columns is not None for m in rows.makers)
+    bound = 0 if anew else found.order.bound
     steps = [i for i, op in enumerate(found.graph.operators) if op.held for _ in range(op.steps)]
     steps += found.placed.schedule
     places = workspaces(found.placed, sizes)
     network = row_network(rows, shared, _by_layer(rows, sizes))
     ends = [a + n for at, n in zip(places, sizes, strict=True) for a in at]
     extent = max([found.placed.bytes, *ends])
+    image = "held" if held else "again" if len(fetched) > len(set(fetched)) else "once"
     maps = [*_maps(rows, network, found, places), *_joined(rows, network)]
     group = Group(
         GROUP, tuple(op.name for op in network.operators), extent, tiling=Rows(tuple(maps), tuple(steps))
     )
-    ends_of = dict.fromkeys((*rows.model.inputs, *rows.model.outputs))
-    crossing = tuple((network.tensors[t].name, network.tensors[t].bytes) for t in ends_of)
+    crosses = {t: network.tensors[t].bytes for t in rows.model.outputs}
+    for op, maker in zip(found.graph.operators, rows.makers, strict=True):
+        if maker.phase == "input":
+            crosses[maker.tensor] = crosses.get(maker.tensor, 0) + op.bytes * op.steps
+    crossing = tuple((network.tensors[t].name, bytes_) for t, bytes_ in crosses.items())
     return certify(
         network,
         PlanChip("mcu"),
         extent if ram_bytes is None else ram_bytes,
         [Scratch(GROUP, 0), Run(GROUP, crossing)],
-        status="optimal" if extent == found.order.bound else "feasible",
+        status="optimal" if extent == bound else "feasible",
         lower_bound_bytes=0,
-        peak_lower_bound_bytes=found.order.bound,
-        options={"planner": "rows", "objective": "peak", "input": "held" if held else "once"},
-        space=SPACE,
+        peak_lower_bound_bytes=bound,
+        options={"planner": "rows", "objective": "peak", "input": image},
+        space=ANEW if anew else SPACE,
         seconds=seconds,
         groups=[group],
     )
 
 
 def planned_rows(
-    rows: RowModel, shared: Collection[str] = (), limits: Limits = NO_LIMITS, *, shrink: bool = False
+    rows: RowModel,
+    shared: Collection[str] = (),
+    limits: Limits = NO_LIMITS,
+    *,
+    shrink: bool = False,
+    known: Order | None = None,
 ) -> tuple[RowPlan, list[int]]:
     """Return the best plan that is found, and the bytes of the workspace that each operator's kernel takes.
 
     Kernels that make several pixels at a time take a larger workspace. With `shrink` those for which there is
-    no room take a smaller one, where that saves a part of the bytes that is worth their instructions.
+    no room take a smaller one, where that saves a part of the bytes that is worth their instructions. A
+    `known` order is packed, too, and the bound is then not that of minimum cuts.
     """
     choices = [_choices(maker, shared) for maker in rows.makers]
     fast, small = ([choice[n] for choice in choices] for n in (0, -1))
-    found = plan(rows.graph, rows.outputs, alignment=ALIGNMENT, spaces=fast, limits=limits)
+    found = plan(rows.graph, rows.outputs, alignment=ALIGNMENT, spaces=fast, known=known, limits=limits)
     if shrink and fast != small and found.placed.bytes * (WORTH - 1) > found.order.bound * WORTH:
         placed = place(
             rows.graph,
@@ -162,6 +179,7 @@ def _maps(
                 tuple(dict.fromkeys(o.maker for o in op.operands if o.maker != i)),
                 DOES[maker.phase],
                 places[i],
+                maker.columns or (),
             )
         )
     return maps

@@ -25,6 +25,10 @@ class RowMap:
     operands. `addresses` are bytes of the scratch, one for each step; `workspace` are those of the kernel's
     workspace: one for all steps, or one for each.
 
+    A map that has only some `columns`, [first, end), stands for these columns of the tensor's rows. Its
+    reader names all maps that it reads of an operand, one after the other; each column of a row is made of
+    the first of them that has every column of its window.
+
     `does` says what a step makes: one of the `rows`; the `whole` map from all rows of what it reads; a row to
     `fetch` from outside; all rows of a map put behind one another (`gather`); a pool's 32-bit `sums` with one
     more row of its input, and their `end`. A map that is `joined` has no steps: it is the maps that it reads,
@@ -37,6 +41,7 @@ class RowMap:
     reads: tuple[int, ...] = ()
     does: RowsDoes = "rows"
     workspace: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

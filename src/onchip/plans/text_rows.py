@@ -17,7 +17,7 @@ from onchip.plans.text_words import Word, integer, word, words
 
 __all__ = ["RowsBlock", "rows_lines"]
 
-_MAP = ("by", "from", "workspace", "at")
+_MAP = ("by", "from", "workspace", "at", "columns")
 
 
 def rows_lines(rows: Rows) -> list[str]:
@@ -26,6 +26,7 @@ def rows_lines(rows: Rows) -> list[str]:
     for one in rows.maps:
         line = f"    map {word(one.tensor, _MAP)} {one.does}"
         line += f" by{words(one.operators, _MAP)}" if one.operators else ""
+        line += _numbers("columns", one.columns)
         line += _numbers("from", one.reads)
         line += _numbers("workspace", one.workspace)
         found.append(line + _numbers("at", one.addresses))
@@ -76,7 +77,7 @@ def _map(tensor: str, does: Any, rest: Sequence[Word]) -> RowMap:
             raise ValueError(f"expected {', '.join(_MAP)}; found {text[:60]!r}")
         else:
             found[list(found)[-1]].append(text)
-    space, reads, at = (
-        tuple([integer(n) for n in found.get(key, ())]) for key in ("workspace", "from", "at")
+    space, reads, at, columns = (
+        tuple([integer(n) for n in found.get(key, ())]) for key in ("workspace", "from", "at", "columns")
     )
-    return RowMap(tensor, at, tuple(found.get("by", ())), reads, does, space)
+    return RowMap(tensor, at, tuple(found.get("by", ())), reads, does, space, columns)

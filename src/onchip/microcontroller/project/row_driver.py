@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from onchip.base.errors import ModelError
@@ -90,10 +91,11 @@ class _Driver:
         return plus(plus("arena", str(addresses[0])), times(row, one.steps.row_bytes))
 
     def operand(self, k: int, operand: Operand) -> Place:
-        """Return the place of an operand's rows, in the shape in which its layer sees it."""
+        """Return the place of column 0 of an operand's rows, in the shape in which its layer sees it."""
         one = self.unit.maps[k]
         if operand.shape[1] == one.steps.rows:
-            return lambda row: self.row(k, row)
+            before = str(one.first_column * operand.pixel)
+            return lambda row: minus(self.row(k, row), before)
         base = plus("arena", str(self.unit.address + one.plan.addresses[0]))
         return lambda row: plus(base, times(row, operand.pitch))
 
@@ -112,7 +114,8 @@ class _Driver:
             self.y = "0" if alone else "y"
             match one.plan.does:
                 case "fetch":
-                    of = f"y, 1, 0, {one.columns}, {self.row(k, 'y')}"
+                    first, end = one.steps.columns
+                    of = f"y, 1, {first}, {end - first}, {self.row(k, 'y')}"
                     self.out.say(f"fetch({self.storage.passes(of)});")
                 case "gather":
                     self.gather(k, one)
@@ -147,17 +150,21 @@ class _Driver:
     def make(self, k: int, one: MapUnit, out: str, step: str) -> None:
         """Write the making of a row, and its changes."""
         (number, layer, read), *after = one.layers
-        reads = [(self.operand(below, o), o) for below, o in zip(one.sources, read, strict=True)]
-        self.lines(layer, reads)
-        self.out.say(f"int8_t *const out = {out};")
-        self.kernel(number, layer, read, one.workspace, self.space(k, step))
-        self.changes(after, one, self.space(k, step))
+        columns = one.runs[0].first, one.runs[-1].end
+        self.out.say(f"int8_t *const out = {minus(out, str(columns[0] * layer.output_shape[3]))};")
+        for run in one.runs:
+            reads = [(self.operand(below, o), o) for below, o in zip(run.reads, read, strict=True)]
+            with self.out.block("") if len(one.runs) > 1 else nullcontext():
+                self.lines(layer, reads)
+                made = run.first, run.end
+                self.kernel(number, layer, read, one.workspace, self.space(k, step), made)
+        self.changes(after, one, self.space(k, step), columns)
 
-    def changes(self, after: list[Made], one: MapUnit, space: str) -> None:
+    def changes(self, after: list[Made], one: MapUnit, space: str, columns: tuple[int, int]) -> None:
         """Write the element-wise layers that change the row at `out`."""
         for number, layer, read in after:
             self.out.say("lines[0] = out;")
-            self.kernel(number, layer, read, one.workspace, space)
+            self.kernel(number, layer, read, one.workspace, space, columns)
 
     def lines(self, layer: Layer, reads: list[tuple[Place, Operand]]) -> None:
         """Set `lines` to the rows that a row of a layer reads."""
@@ -203,9 +210,15 @@ class _Driver:
                 self.out.say(f"lines[{i}] = {place(clipped(rows, window_start(rows, y)))};")
 
     def kernel(
-        self, number: int, layer: Layer, reads: tuple[Operand, ...], workspace: int, space: str
+        self,
+        number: int,
+        layer: Layer,
+        reads: tuple[Operand, ...],
+        workspace: int,
+        space: str,
+        made: tuple[int, int],
     ) -> None:
-        """Write the call of a layer's kernel, which makes a whole row at `out` from `lines`."""
+        """Write the call of a layer's kernel, which makes columns of a row at `out` from `lines`."""
         pixels = _pixels(layer, workspace, layer.name in self.library.shared)
         op = Op(number, layer, reads, False, False, pixels, 0, workspace)
         call = self.library.kernel(op, columns=False, pixels=pixels)
@@ -213,9 +226,9 @@ class _Driver:
         if call.operand:
             at = plus(call.operand, times(self.y, columns * layer.output_shape[3]))
             self.out.say(f"lines[{len(reads)}] = {at};")
-        self.call(number, call, reads[0], columns, space)
+        self.call(number, call, reads[0], made, space)
 
-    def call(self, number: int, call: Call, first: Operand, columns: int, space: str) -> None:
+    def call(self, number: int, call: Call, first: Operand, made: tuple[int, int], space: str) -> None:
         start = window_start(first.rows, self.y)
         low, high = "0", str(first.rows.taps)
         if first.rows.clips:
@@ -223,8 +236,8 @@ class _Driver:
             high = f"last_inside({start}, {first.rows.dilation}, {first.rows.taps}, {first.rows.size})"
         self.out.say(f"MARK({number});")
         arguments = {
-            "lines": "lines", "out": "out", "x0": "0", "x1": str(columns), "first": low, "last": high,
-            "width": str(first.columns.size), "y": self.y, "patch": space,
+            "lines": "lines", "out": "out", "x0": str(made[0]), "x1": str(made[1]), "first": low,
+            "last": high, "width": str(first.columns.size), "y": self.y, "patch": space,
         }  # fmt: skip
         self.out.say(call.text(arguments))
 
@@ -269,7 +282,7 @@ class _Driver:
             with self.out.block(f"for (int32_t x = 0; x < {made}; ++x)"):
                 at = {"sums": plus(sums, times("x", 4 * channels)), "out": plus("out", times("x", channels))}
                 self.out.say(finish.text(at))
-        self.changes(after, one, self.space(k, "0"))
+        self.changes(after, one, self.space(k, "0"), (0, made))
 
     # -- all steps
 

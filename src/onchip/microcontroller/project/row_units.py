@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import PlanFormatError
-from onchip.check.row_maps import StepMap, maps_of
+from onchip.check.row_maps import ColumnRun, StepMap
+from onchip.check.row_memory import rows_run
 from onchip.microcontroller.int8.model import Conv, Depthwise, Int8Model, Layer, Pad
 from onchip.microcontroller.project.windows import Operand, operands
 from onchip.plans import Group, Plan, RowMap, Rows, Run, Scratch
@@ -22,8 +23,8 @@ __all__ = ["MapUnit", "RowsUnit", "rows_unit"]
 class MapUnit:
     """A map of so many `columns`, and its layers: by number, the reader and those that change its row.
 
-    `sources` are the numbers of the maps that hold the operands of the first. `workspace` are the bytes that
-    the plan gives the kernel.
+    `runs` are the columns that the first makes at a time, with the numbers of the maps that hold its
+    operands. `workspace` are the bytes that the plan gives the kernel.
     """
 
     plan: RowMap
@@ -31,13 +32,23 @@ class MapUnit:
     tensor: int
     columns: int
     layers: tuple[tuple[int, Layer, tuple[Operand, ...]], ...]
-    sources: tuple[int, ...]
+    runs: tuple[ColumnRun, ...]
     workspace: int
 
     @property
     def layer(self) -> Layer:
         """The layer that reads."""
         return self.layers[0][1]
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The maps that hold the operands of the first layer, one an operand; those of its first columns."""
+        return self.runs[0].reads if self.runs else ()
+
+    @property
+    def first_column(self) -> int:
+        """The first column that the map has of its tensor."""
+        return self.steps.columns[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +89,27 @@ def _unit(plan: Plan, model: Int8Model, group: Group, at: int) -> RowsUnit:
     number = {layer.name: i for i, layer in enumerate(model.layers)}
     tensor = {t.name: t.id for t in model.tensors}
     maps: list[MapUnit] = []
-    for one, steps in zip(rows.maps, maps_of(network, group.name, rows.maps, ids), strict=True):
+    leaves = [network.tensor_id[model.tensors[t].name] for t in dict.fromkeys(model.outputs)]
+    ran = rows_run(network, group, ids, None, leaves)
+    for one, steps in zip(rows.maps, ran.maps, strict=True):
         layers = _unpadded([(number[name], model.layers[number[name]]) for name in one.operators], model)
         read = tuple((n, layer, operands(layer, model)) for n, layer in layers)
-        sources: tuple[int, ...] = ()
-        if layers and one.does in ("rows", "whole", "sums"):
-            of = {maps[k].tensor: k for k in one.reads}
-            sources = tuple(of[o.tensor] for o in read[0][2])
         made = tensor[one.tensor]
         columns = model.tensors[made].shape[2]
-        maps.append(MapUnit(one, steps, made, columns, read, sources, steps.workspace))
+        runs = steps.runs
+        if not runs and layers and one.does in ("rows", "whole", "sums"):
+            of = {maps[k].tensor: k for k in one.reads}
+            runs = (ColumnRun(0, columns, tuple(of[o.tensor] for o in read[0][2])),)
+        maps.append(MapUnit(one, steps, made, columns, read, runs, steps.workspace))
     fetches = {k: one.tensor for k, one in enumerate(maps) if one.plan.does == "fetch"}
     first, steps_ = _held(rows, maps, fetches)
     inputs = {t: first.get(t) for t in model.inputs}
-    outputs = {t: _in_one_piece(maps, t) for t in dict.fromkeys(model.outputs)}
-    if len(fetches) != len(model.inputs) or (len(inputs) > 1 and None in inputs.values()):
-        raise PlanFormatError("does not fetch each input once", where=model.name, item=group.name)
+    outputs = {
+        t: _begin(maps, ran.ends[network.tensor_id[model.tensors[t].name]])
+        for t in dict.fromkeys(model.outputs)
+    }
+    if set(fetches.values()) != set(model.inputs) or (len(inputs) > 1 and None in inputs.values()):
+        raise PlanFormatError("does not fetch all inputs", where=model.name, item=group.name)
     return RowsUnit(tuple(maps), steps_, at, inputs, outputs)
 
 
@@ -106,10 +122,10 @@ def _held(
     found = {}
     for k, tensor in fetches.items():
         one = maps[k]
-        whole = begun.count(k) == one.steps.steps
+        whole = begun.count(k) == one.steps.steps and not one.steps.part
         if whole and _plain(one):
             found[tensor] = one.plan.addresses[0]
-    if len(found) < len(fetches):
+    if len(found) < len(fetches):  # by rows, or some rows again
         return {}, rows.steps
     return found, rows.steps[end:]
 
@@ -119,14 +135,10 @@ def _plain(one: MapUnit) -> bool:
     return all(at == first + n * one.steps.bytes for n, at in enumerate(one.plan.addresses))
 
 
-def _in_one_piece(maps: Sequence[MapUnit], tensor: int) -> int:
-    """Return the address of an output; the checker has proved that it lies in one piece."""
-    for one in maps:
-        if one.tensor == tensor and one.plan.does == "joined":
-            return maps[one.plan.reads[0]].plan.addresses[0]
-        if one.tensor == tensor and one.plan.does not in ("sums", "gather") and _plain(one):
-            return one.plan.addresses[0]
-    raise PlanFormatError("does not hold an output in one piece")
+def _begin(maps: Sequence[MapUnit], k: int) -> int:
+    """Return where a map begins that the checker has proved to lie in one piece."""
+    one = maps[k]
+    return _begin(maps, one.plan.reads[0]) if one.plan.does == "joined" else one.plan.addresses[0]
 
 
 def _unpadded(layers: list[tuple[int, Layer]], model: Int8Model) -> tuple[tuple[int, Layer], ...]:

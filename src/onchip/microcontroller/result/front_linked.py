@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from onchip.machines.board import MOST_BYTES
 from onchip.microcontroller.result.microcontroller_build import Maker, can_build
-from onchip.microcontroller.segments.planning import plan_of, too_little
 
 if TYPE_CHECKING:
     from onchip.machines.board import Board
     from onchip.microcontroller.int8.model import Int8Model
-    from onchip.microcontroller.segments import Front, FrontPoint, SegmentOptions
+    from onchip.microcontroller.result.ram_front import RamFront, RamPoint
+    from onchip.microcontroller.segments import SegmentOptions
 
 __all__ = ["Taken", "point_within"]
 
@@ -22,12 +22,12 @@ __all__ = ["Taken", "point_within"]
 class Taken:
     """A point, and the bytes of RAM of its linked program; None without a cross compiler."""
 
-    point: FrontPoint
+    point: RamPoint
     linked_ram: int | None
 
 
 def point_within(
-    found: Front,
+    found: RamFront,
     model: Int8Model,
     board: Board,
     ram_bytes: int,
@@ -41,19 +41,19 @@ def point_within(
     """
     fitting = [point for point in found.points if point.ram_bytes <= ram_bytes]
     if not fitting:
-        raise too_little(found.chain, found.points[-1].choice, ram_bytes)
+        raise found.points[-1].lack(ram_bytes)
     if not can_build(board):
         return Taken(fitting[0], None)
     maker = Maker(model, replace(board, ram_bytes=MOST_BYTES, flash_bytes=MOST_BYTES), options, 0, say)
     fewest = None
     for point in fitting:
         say(f"linking the plan of {point.ram_bytes:,} bytes")
-        made = maker.build(plan_of(found.chain, point.choice, point.ram_bytes, options), ())
+        made = maker.build(point.program(), ())
         if made.image is None:  # too large to emulate, so that its stack is not known
             return Taken(point, None)
         if made.ram_bytes <= ram_bytes:
             return Taken(point, made.ram_bytes)
         fewest = min(made.ram_bytes, fewest or made.ram_bytes)
     assert fewest is not None
-    no = too_little(found.chain, found.points[-1].choice, ram_bytes)
+    no = found.points[-1].lack(ram_bytes)
     raise no.but(needs=fewest, tensors=(*no.tensors, ("stack and other data", fewest - no.needs)))

@@ -12,7 +12,8 @@ from onchip.report.wording import visible
 
 if TYPE_CHECKING:
     from onchip.microcontroller.result.front_linked import Taken
-    from onchip.microcontroller.segments import Front, SegmentOptions
+    from onchip.microcontroller.result.ram_front import RamFront, RamPoint
+    from onchip.microcontroller.segments import SegmentOptions
 
 __all__ = ["data", "table"]
 
@@ -26,7 +27,7 @@ WHENCE = {
 }
 
 
-def table(found: Front, name: str, options: SegmentOptions, taken: Taken | None) -> RenderableType:
+def table(found: RamFront, name: str, options: SegmentOptions, taken: Taken | None) -> RenderableType:
     """Return a line per point: bytes, work and estimated instructions against none made twice, and a bar."""
     head = Text(visible(name), style="bold")
     head.append(f": RAM against work, {WHENCE[options.input]}", style="not bold")
@@ -35,7 +36,7 @@ def table(found: Front, name: str, options: SegmentOptions, taken: Taken | None)
         ("multiply-adds", True),
         ("times", True),
         ("instructions", True),
-        ("groups", True),
+        ("made in", False),
         ("", False),
     )
     for point in found.points:
@@ -44,15 +45,15 @@ def table(found: Front, name: str, options: SegmentOptions, taken: Taken | None)
             f"{point.macs:,}",
             f"{point.factor:.4f}",
             f"~{point.reckoned:.2f}",
-            str(len(point.choice.groups)),
+            _how(point),
             _mark(taken) if taken is not None and point is taken.point else "",
         )
         style = "bold" if taken is not None and point is taken.point else ""
         rows.add_row(*(Text(cell, style) for cell in cells), bar=point.ram_bytes)
     said = (
-        "No plan has fewer bytes in its largest group for no more multiply-adds."
+        "No plan in chains has fewer bytes in its largest group for no more multiply-adds."
         if found.complete
-        else "The search was cut short: these are plans, and there may be better ones."
+        else "These are plans, and there may be better ones: not all that make something twice were tried."
     )
     if taken is not None and taken.linked_ram is None:
         said += " --ram was compared with these bytes alone: the program was not linked."
@@ -64,7 +65,7 @@ def table(found: Front, name: str, options: SegmentOptions, taken: Taken | None)
     return Group(head, Text(), rows, Text(), Text(f"{said} {notes}"))
 
 
-def data(found: Front, name: str, options: SegmentOptions, taken: Taken | None) -> dict[str, Any]:
+def data(found: RamFront, name: str, options: SegmentOptions, taken: Taken | None) -> dict[str, Any]:
     """Return the curve as JSON data; `taken` is the index of a point in it, or null."""
     return {
         "network": name,
@@ -75,17 +76,22 @@ def data(found: Front, name: str, options: SegmentOptions, taken: Taken | None) 
         "points": [
             {
                 "arena_bytes": point.ram_bytes,
-                "largest_group_bytes": point.choice.bound,
+                "largest_group_bytes": point.bound,
                 "macs": point.macs,
                 "factor": point.factor,
                 "reckoned_instructions_factor": point.reckoned,
-                "groups": len(point.choice.groups),
+                "groups": point.groups,
+                "method": point.how,
             }
             for point in found.points
         ],
         "taken": None if taken is None else found.points.index(taken.point),
         "taken_linked_ram_bytes": None if taken is None else taken.linked_ram,
     }
+
+
+def _how(point: RamPoint) -> str:
+    return f"{point.groups} groups" if point.how == "chains" else point.how
 
 
 def _mark(taken: Taken) -> str:

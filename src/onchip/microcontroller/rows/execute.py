@@ -94,7 +94,8 @@ class _Machine:
         """Return the bytes of a row from the bytes that are in memory now."""
         maker = self.rows.makers[i]
         if maker.phase == "input":
-            image: NDArray[np.int8] = self.images[maker.tensor][row].reshape(-1)
+            first, end = maker.columns or (0, self.images[maker.tensor].shape[1])
+            image: NDArray[np.int8] = self.images[maker.tensor][row, first:end].reshape(-1)
             return image
         if maker.phase == "sum":
             source = maker.sources[0]
@@ -108,13 +109,17 @@ class _Machine:
             found = self.row(below, self.rows.graph.operators[below].steps - 1).copy().view(np.int32)
             shape = maker.layers[0].input_shapes[0]
             return end_of(maker, found, shape[1] * shape[2]).reshape(-1)
-        return row_of(maker, row, [self.seen(source, row) for source in maker.sources]).reshape(-1)
+        made = row_of(maker, row, [self.seen(source, row) for source in maker.sources])
+        first, end = maker.columns or (0, made.shape[2])
+        return made[:, :, first:end].reshape(-1)
 
     def seen(self, source: Source, step: int) -> Int8:
         """Return the rows of a map that a step reads, in the shape in which its layer sees them."""
         first, last = source.windows[step]
         columns = source.shape[2]
         made = source.map
+        if source.cuts:
+            return self.pieced(source, first, last)
         if made.shape == source.shape and not made.whole:
             parts = [
                 np.stack([self.row(op, r).reshape(columns, -1) for r in range(first, last)])
@@ -128,6 +133,19 @@ class _Machine:
         whole = np.concatenate([self.row(op, r) for r in range(self.rows.graph.operators[op].steps)])
         part: Int8 = whole.reshape(source.shape)[:, first:last]
         return part
+
+    def pieced(self, source: Source, first: int, last: int) -> Int8:
+        """Return rows of which some columns are there, and the others noise."""
+        columns, parts = source.shape[2], []
+        for cuts in source.cuts:
+            pixel = self.rows.graph.operators[cuts[0].operator].bytes // (cuts[0].end - cuts[0].first)
+            part = self.random.integers(-128, 128, (last - first, columns, pixel)).astype(np.int8)
+            for cut in reversed(cuts):  # the first of those that have a column is read
+                for y in range(first, last):
+                    row = self.row(cut.operator, y).reshape(-1, pixel)
+                    part[y - first, cut.first : cut.end] = row
+            parts.append(part)
+        return np.concatenate(parts, axis=2)[None]
 
     def outputs(self) -> tuple[Int8, ...]:
         found = []

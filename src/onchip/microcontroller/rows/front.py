@@ -1,30 +1,47 @@
-"""Bytes against work: graphs with more and more maps made anew, of which none is worse in both."""
+"""Bytes against work: graphs with more and more made twice, of which none is worse in both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from onchip.microcontroller.rows.anew import Copied, copied
 from onchip.microcontroller.rows.graph import RowGraph
 from onchip.microcontroller.rows.law import lives, profile
-from onchip.microcontroller.rows.search import Order, search
+from onchip.microcontroller.rows.pieces import Pieces, copied, stripped, whole
+from onchip.microcontroller.rows.search import Order, Rules, search
 from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["RowPoint", "front"]
 
-STATES = 20_000
-"""States of the complete search of each graph that is tried."""
+QUICK = Rules(cuts=False)
+
+MOVES = 10
+"""States that the search opens for each graph that is tried."""
 
 MOST_WORK = 1.5
 """Work of the graphs tried, as a multiple of the work without anything made anew."""
 
+STRIPS = 2, 3, 4
+"""The numbers of strips that are tried."""
+
+PARTS = 2, 3, 4
+"""The numbers of strips of which some are copied."""
+
+SPAN = 7
+"""Operators of a region, at most, on either side of the one that needs the most."""
+
+DEPTHS = 1, 2, 3, 5, 0
+"""The operators one behind the other that a copy makes anew; 0: all, back to the input."""
+
+OPENED = 6
+"""Points of a round that the next one goes on from."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowPoint:
-    """A graph, an order of its rows with rows beside one another, and its work as a multiple."""
+    """A graph in pieces, an order of its rows with rows beside one another, and its work as a multiple."""
 
-    copied: Copied
+    pieces: Pieces
     order: Order
     work: float
 
@@ -34,36 +51,54 @@ class RowPoint:
 
 
 def front(
-    graph: RowGraph, *, most_work: float = MOST_WORK, rounds: int = 6, limits: Limits = NO_LIMITS
+    graph: RowGraph,
+    *,
+    most_work: float = MOST_WORK,
+    rounds: int = 6,
+    usable: Callable[[Pieces], bool] = lambda _: True,
+    limits: Limits = NO_LIMITS,
 ) -> tuple[RowPoint, ...]:
-    """Return points of which none is worse in bytes and work; the first has nothing made anew.
+    """Return points of which none is worse in bytes and work; the first ones make nothing twice.
 
-    From every point, each map that lies in memory at the peak is made anew for each of its readers to come,
-    from the next map above that is read twice, where nobody else reads it;
-    what no known point beats is gone on from. It tries these graphs and no others, so the bytes of its points
-    bound nothing from below.
+    At the peak of every point, what lies in memory for a later reader is copied for that reader, in full or
+    some strips of it, and regions around the step are cut into strips. A few of those that beat what was
+    known when they were found are gone on from, also where another one beats them since: what is made anew
+    opens new regions. Graphs that are not `usable` are left out. It tries these graphs and no others, so the
+    bytes of its points bound nothing from below.
     """
     own = max(graph.work, 1)
-    first = RowPoint(Copied.nothing(graph), search(graph, share=False, limits=limits), 1.0)
+    first = RowPoint(whole(graph), search(graph, share=False, most_states=0, limits=limits), 1.0)
     known = [first]
     open_ = [first]
-    seen = {_key(first.copied)}
+    seen = {first.pieces.pieces}
     for _ in range(rounds):
         found: list[RowPoint] = []
         for point in open_:
             for candidate in _candidates(point):
-                work = candidate.graph.work / own
-                if work > most_work or _key(candidate) in seen:
+                if candidate.pieces in seen:
+                    continue
+                seen.add(candidate.pieces)
+                work = candidate.work / own
+                if work > most_work or not usable(candidate):
                     continue
                 if limits.over():
                     return tuple(known)
-                seen.add(_key(candidate))
-                order = search(candidate.graph, share=False, most_states=STATES, limits=limits)
+                # Columns that nobody reads are left out of pieces, so that the work may also be less.
+                below = min((p.bytes for p in known if p.work <= work), default=0)
+                order = search(
+                    candidate.graph,
+                    share=False,
+                    rules=QUICK,
+                    most_states=0,
+                    most_moves=MOVES,
+                    below=below,
+                    limits=limits,
+                )
                 new = RowPoint(candidate, order, work)
-                if not any(p.bytes <= new.bytes and p.work <= new.work for p in known):
+                if not below or new.bytes < below:
                     known = _undominated([*known, new])
                     found.append(new)
-        open_ = [point for point in found if point in known]
+        open_ = _spread(found)
         if not open_:
             break
     return tuple(known)
@@ -77,42 +112,116 @@ def _undominated(points: list[RowPoint]) -> list[RowPoint]:
     return kept
 
 
-def _key(given: Copied) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    ops = given.graph.operators
-    return tuple(
-        (old, tuple(o.maker for o in op.operands)) for old, op in zip(given.origin, ops, strict=True)
-    )
+def _spread(points: list[RowPoint]) -> list[RowPoint]:
+    """Return a few points, evenly from the least work to the fewest bytes."""
+    points = sorted(points, key=lambda p: p.work)
+    if len(points) <= OPENED:
+        return points
+    return [points[i * (len(points) - 1) // (OPENED - 1)] for i in range(OPENED)]
 
 
-def _candidates(point: RowPoint) -> Iterator[Copied]:
-    """Yield the graph with each map of the peak made anew for each reader that has still to read it."""
-    graph = point.copied.graph
-    bytes_ = profile(graph, point.order.schedule, share=False)
-    peak = bytes_.index(max(bytes_)) - 1
-    alive = {life.operator for life in lives(graph, point.order.schedule) if life.made < peak <= life.read}
-    last = {i: time for time, i in enumerate(point.order.schedule)}
-    pairs = {
-        pair
-        for maker in alive
-        for reader in {i for i, _ in graph.readers[maker] if i != maker}
-        if last[reader] > peak
-        for pair in _shared_above(graph, reader, maker)
+def _candidates(point: RowPoint) -> Iterator[Pieces]:
+    """Yield graphs in which something at the peak is made anew or cut."""
+    pieces, schedule = point.pieces, point.order.schedule
+    bytes_ = profile(pieces.graph, schedule, share=False)
+    peak = max(bytes_.index(max(bytes_)) - 1, 0)
+    alive = {life.operator for life in lives(pieces.graph, schedule) if life.made < peak <= life.read}
+    last = {n: time for time, n in enumerate(schedule)}
+    late = {
+        made: [r for r in pieces.readers[made] if last[r] > peak and r != schedule[peak]] for made in alive
     }
-    for reader, maker in sorted(pairs):
-        yield copied(point.copied, reader, maker)
+    for made in sorted(alive):
+        for reader in late[made]:
+            for who, what in sorted(set(_shared_above(pieces, reader, made))):
+                yield from _copies(pieces, who, what)
+        yield from _parts(pieces, made, late[made])
+    yield from _strips(pieces, schedule[peak])
 
 
-def _shared_above(graph: RowGraph, reader: int, maker: int) -> Iterator[tuple[int, int]]:
-    """Yield the readers and maps whose copies make the map of `maker` for `reader` alone.
+def _copies(pieces: Pieces, reader: int, made: int) -> Iterator[Pieces]:
+    """Yield the graph with a map made anew for a reader, back to the input or less far."""
+    for depth in DEPTHS:
+        found = copied(pieces, reader, made, _behind(pieces, made, depth))
+        if found is not None:
+            yield found
+
+
+def _behind(pieces: Pieces, made: int, depth: int) -> frozenset[int]:
+    """Return the pieces so many operators behind one; none for a depth of 0."""
+    if not depth:
+        return frozenset()
+    near, edge = {made}, {made}
+    for _ in range(depth - 1):
+        edge = {m for n in edge for each in pieces.pieces[n].reads for m in each if m >= 0} - near
+        near |= edge
+    return frozenset(range(made)) - near
+
+
+def _parts(pieces: Pieces, made: int, late: list[int]) -> Iterator[Pieces]:
+    """Yield the graph with a map in strips, some of which are made anew for its late readers."""
+    if not late or set(pieces.readers[made]) - set(late):
+        return
+    for count in PARTS:
+        cut = stripped(pieces, {made}, count)
+        if cut is None:
+            continue
+        op = pieces.pieces[made].op
+        for anew in range(1, count):
+            found: Pieces | None = cut
+            for _ in range(anew):
+                found = None if found is None else _one_anew(found, op)
+            if found is not None:
+                yield found
+
+
+def _one_anew(pieces: Pieces, op: int) -> Pieces | None:
+    """Return the graph with the last strip of an operator that is made once made anew for its readers.
+
+    Its operands are copied; the strip itself stays one, since all of its readers are late.
+    """
+    mine = [n for n, piece in enumerate(pieces.pieces) if piece.op == op and not piece.anew]
+    for n in reversed(mine):
+        if len(mine) == 1 or not pieces.readers[n]:
+            return None
+        found: Pieces | None = pieces
+        for what in {m for each in pieces.pieces[n].reads for m in each if m >= 0}:
+            found = copied(pieces, n, what)
+        if found is not None:
+            changed = [
+                m for m, piece in enumerate(found.pieces)
+                if piece.op == op and piece.columns == pieces.pieces[n].columns and not piece.anew
+            ]  # fmt: skip
+            if len(changed) == 1:
+                return found.marked(changed[0])
+        return None
+    return None
+
+
+def _strips(pieces: Pieces, at: int) -> Iterator[Pieces]:
+    """Yield the graph with regions around a piece, in the order of the graph, in strips."""
+    for first in range(at, max(at - SPAN, 0) - 1, -1):
+        if not pieces.base.operators[pieces.pieces[first].op].columns:
+            break
+        for end in range(at, min(at + SPAN, len(pieces.pieces))):
+            if not pieces.base.operators[pieces.pieces[end].op].columns:
+                break
+            for count in STRIPS:
+                found = stripped(pieces, range(first, end + 1), count)
+                if found is None:
+                    break
+                yield found
+
+
+def _shared_above(pieces: Pieces, reader: int, made: int) -> Iterator[tuple[int, int]]:
+    """Yield the readers and maps whose copies make a map for `reader` alone.
 
     A map that nobody else reads is made anew from the next one above it that others read, too.
     """
-    op = graph.operators[maker]
-    if op.held:
+    piece = pieces.pieces[made]
+    if pieces.base.operators[piece.op].held:
         return
-    if op.kept or len({i for i, _ in graph.readers[maker] if i != maker}) > 1:
-        yield reader, maker
+    if pieces.graph.operators[made].kept or len(pieces.readers[made]) > 1:
+        yield reader, made
         return
-    for operand in op.operands:
-        if operand.maker != maker:
-            yield from _shared_above(graph, maker, operand.maker)
+    for m in {m for each in piece.reads for m in each if m >= 0}:
+        yield from _shared_above(pieces, made, m)

@@ -16,12 +16,14 @@ class Operand:
     """The rows of the map of operator `maker` that each step reads: one window for each step.
 
     `distance`: the step's row may start so many bytes below a row that it reads for the last time, because it
-    is written from left to right (negative: the row may even start behind).
+    is written from left to right (negative: the row may even start behind). `columns`: the columns that each
+    column of the row is made of; none where it is not known, and all are read.
     """
 
     maker: int
     windows: tuple[Rows, ...]
     distance: int
+    columns: tuple[Rows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class RowOperator:
 
     A `held` input lies in memory from the start, another one comes row by row. The rows of a `kept` operator
     are an output: they stay to the end. An operator `anew` makes what another operator makes, too. `work`
-    are multiply-accumulates of all of its steps.
+    are multiply-accumulates of all of its steps. A row that can be made in strips has so many `columns`.
     """
 
     name: str
@@ -41,6 +43,7 @@ class RowOperator:
     held: bool = False
     anew: bool = False
     work: int = 0
+    columns: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,15 @@ class RowGraph:
                 raise ValueError(f"{op.name}: no rows, or empty ones")
             if op.held and op.operands:
                 raise ValueError(f"{op.name}: an input that reads")
+            if op.columns and op.bytes % op.columns:
+                raise ValueError(f"{op.name}: a row of {op.bytes} bytes is not {op.columns} columns")
             for operand in op.operands:
                 if operand.maker > i:
                     raise ValueError(f"{op.name}: reads an operator behind it")
                 if len(operand.windows) != op.steps:
                     raise ValueError(f"{op.name}: {len(operand.windows)} windows for {op.steps} steps")
+                if op.columns and operand.columns and len(operand.columns) != op.columns:
+                    raise ValueError(f"{op.name}: {len(operand.columns)} windows for {op.columns} columns")
                 for step, (first, end) in enumerate(operand.windows):
                     there = step if operand.maker == i else self.operators[operand.maker].steps
                     if not 0 <= first <= end <= there:

@@ -25,7 +25,7 @@ from onchip.microcontroller.rows.graph import Rows
 from onchip.microcontroller.rows.places import along, places_of, side_of
 from onchip.microcontroller.rows.windows import all_rows, beside, by_element, by_pixel, clipped, same_rows
 
-__all__ = ["Reads", "reads_of"]
+__all__ = ["Reads", "has_columns", "reads_of"]
 
 Order = Literal["pixel", "element", "beside"]
 
@@ -80,7 +80,7 @@ def reads_of(layer: Layer, *, by_side: bool = False) -> tuple[Reads, ...] | None
         case Resize():
             rows, columns = (places_of(layer, first[a], made[a]) for a in (1, 2))
             if by_side:
-                rows = along(side_of(layer, 1), made[1])
+                rows, columns = (along(side_of(layer, a), made[a]) for a in (1, 2))
             return (Reads(rows, columns, made[3], "element"),)
         case Pad():
             top, left = layer.padding[:2]
@@ -97,6 +97,18 @@ def reads_of(layer: Layer, *, by_side: bool = False) -> tuple[Reads, ...] | None
             rows = same_rows(made[1])
             return tuple(Reads(rows, same_rows(made[2]), made[3], "beside") for _ in layer.inputs)
     return None
+
+
+def has_columns(layer: Layer) -> bool:
+    """Return whether `reads_of` tells which columns each column of a row is made of."""
+    match layer:
+        case Conv() | Depthwise() | AveragePool() | MaxPool() | FullyConnected() | Resize():
+            return True
+        case Table() | PReLU() | Pairwise():
+            return all(shape[2] == layer.output_shape[2] for shape in layer.input_shapes)
+        case Concat():
+            return layer.axis == 3
+    return False
 
 
 def _windows(

@@ -10,7 +10,7 @@ from typing import Literal
 from onchip.microcontroller.int8.model import Int8Model, Layer, Shape
 from onchip.microcontroller.rows.graph import RowGraph, Rows
 
-__all__ = ["Made", "Maker", "Phase", "RowModel", "Source"]
+__all__ = ["Cut", "Made", "Maker", "Phase", "RowModel", "Source"]
 
 Phase = Literal["input", "row", "sum", "end", "whole", "gather"]
 """An input; one row of a layer; a row of a mean added to its sums; the mean's end; a layer as one step; all
@@ -34,19 +34,33 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """An operator that makes columns [first, end) of a map."""
+
+    operator: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """A map that a layer reads: the shape in which it sees it, and the rows of that shape for each step."""
+    """A map that a layer reads: the shape in which it sees it, and the rows of that shape for each step.
+
+    `cuts` are the operators that make columns of each of the map's parts, where they are not its `parts`.
+    """
 
     map: Made
     shape: Shape
     windows: tuple[Rows, ...]
+    cuts: tuple[tuple[Cut, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
     """The first layer of an operator, and those that change its row element by element.
 
-    `pad` is the layer in front whose padding the first layer has as its own.
+    `pad` is the layer in front whose padding the first layer has as its own. `columns` are those that the
+    operator makes, None for all.
     """
 
     phase: Phase
@@ -54,6 +68,7 @@ class Maker:
     layers: tuple[Layer, ...] = ()
     sources: tuple[Source, ...] = ()
     pad: Layer | None = None
+    columns: Rows | None = None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from onchip.microcontroller.int8.model import (
     macs,
 )
 from onchip.microcontroller.rows.graph import Operand, RowGraph, RowOperator
-from onchip.microcontroller.rows.layer_windows import Reads, reads_of
+from onchip.microcontroller.rows.layer_windows import Reads, has_columns, reads_of
 from onchip.microcontroller.rows.makers import Made, Maker, RowModel, Source
 from onchip.microcontroller.rows.windows import all_rows, beside, same_rows
 
@@ -91,7 +91,9 @@ class _Making:
         for t in self.model.inputs:
             tensor = self.model.tensors[t]
             _, rows, columns, channels = tensor.shape
-            op = self.append(RowOperator(tensor.name, rows, columns * channels), Maker("input", t))
+            op = self.append(
+                RowOperator(tensor.name, rows, columns * channels, columns=columns), Maker("input", t)
+            )
             self.maps[t] = Made((op,), tensor.shape)
 
     def append(self, operator: RowOperator, maker: Maker) -> int:
@@ -223,6 +225,7 @@ class _Making:
         """Add a layer as one operator; without windows it reads all and makes its map in one step."""
         size = prod(layer.output_shape)
         whole = reads is None
+        cut = reads is not None and has_columns(layer)
         steps = 1 if reads is None else layer.output_shape[1]
         operands: list[Operand] = []
         sources: list[Source] = []
@@ -249,9 +252,18 @@ class _Making:
                     if len(made.parts) > 1 and reads is not None:
                         channels = self.operators[part].bytes // made.shape[2]
                         distance = reads[n].distance(channels)
-                operands.append(Operand(part, mine, size // steps if made.whole and not whole else distance))
+                beside_whole = made.whole and not whole
+                columns = reads[n].columns if cut and reads is not None and not made.whole else ()
+                operands.append(Operand(part, mine, size // steps if beside_whole else distance, columns))
         op = self.append(
-            RowOperator(layer.name, steps, size // steps, tuple(operands), work=macs(layer)),
+            RowOperator(
+                layer.name,
+                steps,
+                size // steps,
+                tuple(operands),
+                work=macs(layer),
+                columns=layer.output_shape[2] if cut else 0,
+            ),
             Maker("whole" if whole else "row", layer.output, (layer,), tuple(sources), pad),
         )
         self.maps[layer.output] = Made((op,), layer.output_shape, whole)

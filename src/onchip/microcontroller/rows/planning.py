@@ -37,23 +37,30 @@ def plan(
     *,
     alignment: int = 1,
     spaces: Sequence[int] | None = None,
+    known: Order | None = None,
     limits: Limits = NO_LIMITS,
 ) -> RowPlan:
     """Return the best plan that is found: rows beside one another, held inputs and outputs in one piece each.
 
     `outputs` are the operators of each output, in the order of its bytes, `spaces` the bytes of workspace
-    of each operator's steps, for which `placed` has room; the bound counts none. With limits, the best so
-    far.
+    of each operator's steps, for which `placed` has room; the bound counts none. With a `known` order the
+    search is short, makes no cuts, and leaves out the packing search. With limits, the best so far.
     """
     orders: list[Order] = []
     best: Placed | None = None
-    for order in _orders(graph, limits):
+    for order in _orders(graph, known, limits):
         if order.schedule in {other.schedule for other in orders}:
             continue
         orders.append(order)
         bound = max(o.bound for o in orders)
         placed = place(
-            graph, order.schedule, outputs=outputs, alignment=alignment, spaces=spaces, limits=limits
+            graph,
+            order.schedule,
+            outputs=outputs,
+            alignment=alignment,
+            spaces=spaces,
+            tighten=known is None,
+            limits=limits,
         )
         if best is None or placed.bytes < best.bytes:
             best = placed
@@ -67,8 +74,13 @@ def plan(
     return RowPlan(graph, found, best)
 
 
-def _orders(graph: RowGraph, limits: Limits) -> Iterator[Order]:
-    """Yield orders of small peaks that differ; the first is the best."""
+def _orders(graph: RowGraph, known: Order | None, limits: Limits) -> Iterator[Order]:
+    """Yield orders of small peaks that differ; the first is the best, or the known one."""
+    if known is not None:
+        yield known
+        if not limits.over():
+            yield search(graph, share=False, rules=Rules(cuts=False), most_states=0, limits=limits)
+        return
     yield search(graph, share=False, limits=limits)
     for states, rules in ((0, Rules()), (0, Rules(free_steps=False)), (MOST_STATES, Rules(free_steps=False))):
         if not limits.over():

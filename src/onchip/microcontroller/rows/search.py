@@ -20,12 +20,14 @@ MOST_MOVES = 400
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of the search, each a switch. None changes the least peak, only the time it takes to find."""
+    """The rules of the search, each a switch. None changes the least peak, only the time and the bound."""
 
     free_steps: bool = True
     """A step that adds no bytes and needs no more than was needed before is taken at once."""
     valley: bool = True
     """The search over moves goes through the state of least bytes: two problems."""
+    cuts: bool = True
+    """The bound is that of minimum cuts; without them it is what a step alone needs."""
 
 
 ALL_RULES = Rules()
@@ -58,18 +60,21 @@ def search(
     rules: Rules = ALL_RULES,
     most_states: int = MOST_STATES,
     most_moves: int = MOST_MOVES,
+    below: int = 0,
     limits: Limits = NO_LIMITS,
 ) -> Order:
     """Return the best order of rows that is found; `share`: rows may share bytes with rows read last.
 
-    `most_states` limits the complete search, 0 leaves it out. With limits, the best so far.
+    `most_states` limits the complete search, 0 leaves it out. With `below` other than 0 only orders of fewer
+    bytes are wanted: the search ends early where it finds none soon. With limits, the best so far.
     """
     found = _core.rows_search(
         operators=core_operators(graph),
         share=share,
-        rules=_core.RowRules(free_steps=rules.free_steps, valley=rules.valley),
+        rules=_core.RowRules(free_steps=rules.free_steps, valley=rules.valley, cuts=rules.cuts),
         most_states=most_states,
         most_moves=most_moves,
+        below=below,
         limits=limits.core(lambda _: limits.stopped()),
     )
     binding = (found.binding, found.binding_step) if found.binding >= 0 else None

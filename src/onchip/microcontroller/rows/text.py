@@ -159,7 +159,13 @@ def _operator(i: int, made: TextMap, maps: tuple[TextMap, ...]) -> RowOperator:
     taps = made.kernel[0] * made.kernel[1]
     work = {"conv": taps * sum(maps[t].shape[2] for t in made.reads), "dw": taps}.get(made.kind, 0)
     return RowOperator(
-        made.name, rows, columns * made.pixel, operands, made.kept, work=rows * columns * channels * work
+        made.name,
+        rows,
+        columns * made.pixel,
+        operands,
+        made.kept,
+        work=rows * columns * channels * work,
+        columns=columns if made.kind not in ("sum", "last", "whole") else 0,
     )
 
 
@@ -171,15 +177,16 @@ def _operand(made: TextMap, read: TextMap, maker: int) -> Operand:
     ]
     match made.kind:
         case "conv":
-            return Operand(maker, axes[0], by_pixel(axes[1], p_o, p_i))
+            return Operand(maker, axes[0], by_pixel(axes[1], p_o, p_i), axes[1])
         case "dw":
-            return Operand(maker, axes[0], by_element(axes[1], p_o, p_i, made.shape[2] // read.shape[2]))
+            distance = by_element(axes[1], p_o, p_i, made.shape[2] // read.shape[2])
+            return Operand(maker, axes[0], distance, axes[1])
         case "pool" | "add":
-            return Operand(maker, axes[0], by_element(axes[1], p_o, p_i))
+            return Operand(maker, axes[0], by_element(axes[1], p_o, p_i), axes[1])
         case "resize" | "bilinear":
             places = nearest if made.kind == "resize" else bilinear
             both = [places(read.shape[a], made.shape[a], half=made.half) for a in (0, 1)]
-            return Operand(maker, both[0], by_element(both[1], p_o, p_i))
+            return Operand(maker, both[0], by_element(both[1], p_o, p_i), both[1])
         case "sum":
             return Operand(maker, same_rows(rows), beside(size))
         case "last":

@@ -39,7 +39,7 @@ class SegmentOptions:
     method: Method = option(
         "best",
         "`chains`: groups of layers in rings of rows, or else whole tensors; `rows`: an address for each row "
-        "of every map, nothing made twice; `best`: the one of the two that takes fewer bytes.",
+        "of every map, in strips or made twice where that is needed to fit; `best`: the better of the two.",
     )
 
     def __post_init__(self) -> None:
