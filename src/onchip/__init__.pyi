@@ -525,7 +525,7 @@ def mcu_several(
     - `input` (default 'held'): The input image: `held` in RAM, fetched `once` row by row, or fetched `again` where it is needed again.
     - `objective` (default 'free'): `free`: the fewest bytes that cost no instructions, and where those are too many the fewest instructions that fit; `once`: the fewest bytes with no row made twice; `least`: the fewest bytes.
     - `time_limit` (default None): Seconds for the search among plans that do work anew; the best so far is taken.
-    - `method` (default 'best'): `chains`: groups of layers in rings of rows, or else whole tensors; `rows`: an address for each row of every map, nothing made twice; `best`: the one of the two that takes fewer bytes.
+    - `method` (default 'best'): `chains`: groups of layers in rings of rows, or else whole tensors; `rows`: an address for each row of every map, in strips or made twice where that is needed to fit; `best`: the better of the two.
     """
 
 def compare(
