@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["with_all_that_is_linked"]
 
-TRIES = 8
+TRIES = 16
 """The number of sizes of RAM to try: a plan with fewer bytes may take more stack."""
 
 
@@ -85,13 +85,16 @@ def _fewest(maker: Maker, needs: int, shared: Collection[str]) -> int | None:
         return tried[ram][0]
 
     ram = replace(maker, board=replace(maker.board, ram_bytes=needs)).planned(needs, shared).ram_bytes
-    while len(tried) < TRIES:
-        if not enough(ram):
-            if tried[ram][1] <= ram:
-                return None
-            ram = tried[ram][1]
-        elif not enough(ram - 1):
-            return ram
+    low, high = 0, MOST_BYTES  # too little, and enough
+    while len(tried) < TRIES and high - low > 1:
+        if enough(ram):
+            high = ram
+            ram = min(tried[ram][1], ram - 1)
+        elif tried[ram][1] <= ram:
+            return None
         else:
-            ram = min(tried[ram - 1][1], ram - 1)
-    return None
+            low = ram
+            ram = tried[ram][1]
+        if not low < ram < high:  # less RAM may bring another plan, which takes more stack
+            ram = (low + high) // 2
+    return high if high - low == 1 else None
