@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 __all__ = ["Maker", "built", "can_build", "constants_beyond"]
 
 
+MOST_PLANS = 4
+"""The most times that a plan is made anew, as its program takes more RAM beside it than was left."""
+
+
 @dataclass(frozen=True)
 class Maker:
     """Plans, writes and builds a network for a board; runs it on `runs` inputs, or only links it for 0.
@@ -70,20 +74,27 @@ class Maker:
 
     def in_ram(self, shared: Collection[str]) -> Microcontroller:
         """Plan and build; plan again where the stack and other statics leave less than the plan takes."""
-        made = self.planned(self.board.ram_bytes, shared)
-        beside = made.ram_bytes - made.arena_bytes
-        if any(memory == "RAM" for memory, *_ in made.short) and 0 < beside < self.board.ram_bytes:
+        has = self.board.ram_bytes
+        best = made = self.planned(has, shared)
+        for _ in range(MOST_PLANS):  # another plan may take more stack
+            beside = made.ram_bytes - made.arena_bytes
+            if not any(memory == "RAM" for memory, *_ in made.short):
+                return made
+            if not 0 < beside < has:
+                break
             try:
-                again = self.planned(self.board.ram_bytes - beside, shared)
-                worse = not again.fits and again.ram_bytes > made.ram_bytes  # of the other method, as a rule
-                return made if worse else again
+                made = self.planned(has - beside, shared)
             except (Infeasible, NeedsTraffic) as no:
                 # Nothing fits: report the lack for the plan with the fewest bytes.
-                fewest = made.arena_bytes <= no.needs
-                return made if fewest else self.planned(min(no.needs, self.board.ram_bytes), shared)
+                if best.arena_bytes <= no.needs:
+                    break
+                made = self.planned(min(no.needs, has), shared)
+                return made if made.ram_bytes <= best.ram_bytes else best
             except NegativeAnswer:
-                return made
-        return made
+                break
+            if made.fits or made.ram_bytes <= best.ram_bytes:
+                best = made
+        return best
 
     def planned(self, ram_bytes: int, shared: Collection[str]) -> Microcontroller:
         """Plan within so many bytes, and build."""
