@@ -18,7 +18,7 @@ from onchip.planners.placement.ilp.solvers.cp_sat import minimise as solve
 __all__ = ["Banks", "cliques_of", "extent", "greedily", "smallest"]
 
 ROUNDS = 60
-"""How often the integer program is solved for one bank."""
+"""The most times that the integer program is solved for one bank."""
 
 NODES = 50_000
 """Nodes of one search for addresses."""

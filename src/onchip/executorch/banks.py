@@ -41,7 +41,7 @@ class Bank:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What `fill_banks` is asked: the items, the banks, fastest first, and how they are laid out.
+    """The question to `fill_banks`: the items, the banks, fastest first, and how they are laid out.
 
     `held` are the bytes of each bank that the items cannot have: those of submodules at the bottom, and the
     padding behind everything. `nodes` are the names of the graph's nodes.

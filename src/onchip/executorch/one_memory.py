@@ -13,7 +13,7 @@ from onchip.planners.packing import max_load, minimise
 __all__ = ["Placed", "least_arena"]
 
 MOST_CHOICES = 12
-"""How many choices of operands are tried where the load is not reached."""
+"""The number of choices of operands that are tried where the load is not reached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,9 @@ TIME_LIMIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to plan with. `banks` are the memories, fastest first; without any there is one, `mem_id` 1.
+    """The settings of a planner.
+
+    `banks` are the memories, fastest first; without any there is one, `mem_id` 1.
 
     `in_place` lets an element-wise result take the bytes of an operand that is read for the last time.
     `time_limit` is in seconds for one graph. `on_plan` is told every plan, once it is proved.

@@ -38,7 +38,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What one call asks for: buffers, and where every spec lies relative to them.
+    """The question of one call: buffers, and where every spec lies relative to them.
 
     `places` are (spec, buffer or None, offset inside it) of all specs, of those without bytes, too.
     `reserved` are the bytes by `mem_id` that submodules take, at the bottom, at all times.

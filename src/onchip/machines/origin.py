@@ -30,7 +30,7 @@ ORIGIN_KEYS = ("family", "caveat", "unknown", "documents", "sources")
 """The keys of a file that say where its figures are from. None of them changes a plan."""
 
 MARKS = ("assumed", "derived")
-"""What stands in the place of a document: our own assumption; a figure that follows from others."""
+"""The words in the place of a document: our own assumption; a figure that follows from others."""
 
 NO_FIGURES = ("name", "description", "memory", "tiles", *ORIGIN_KEYS)
 

@@ -28,7 +28,7 @@ LANES, BYTES = 4, 16
 BLOCK = 16
 """Bytes that a turn of the loop makes."""
 VECTOR_FORMS = ("add", "sub", "sub_turned", "square", "mul", "least", "most", "table")
-"""What has a kernel with vectors."""
+"""The functions that have a kernel with vectors."""
 
 
 class By(Enum):

@@ -40,7 +40,7 @@ Taps = Callable[[Callable[[Expr], None]], None]
 
 @dataclass(frozen=True)
 class Finish:
-    """What makes bytes of sums: bounds, and the factor of a scaled mean or the count of a plain one."""
+    """The numbers that make bytes of sums: bounds, the factor of a scaled mean, the count of a plain one."""
 
     k: Kernel
     low: Expr

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["RowPlans", "planned_by_method", "rows_too_little"]
 
 Key = tuple[str, frozenset[str], bool]
-"""How the input comes, the layers whose kernels are shared, whether kernels may be slower to save bytes."""
+"""The form of the input, the layers that share kernels, and whether kernels may be slower to save bytes."""
 
 SECONDS = 60.0
 """The time for the order of rows and their addresses, where a network is so large that it matters."""

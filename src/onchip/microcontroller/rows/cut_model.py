@@ -1,4 +1,4 @@
-"""What every piece of a graph in pieces computes: the network to run, and to plan."""
+"""The computation of every piece of a graph in pieces: the network to run, and to plan."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Pieces:
 
     @property
     def again(self) -> bool:
-        """Whether rows of an input that comes by rows, or columns of them, come in several pieces."""
+        """True if rows of an input that comes by rows, or columns of them, come in several pieces."""
         count: dict[int, int] = {}
         for piece in self.pieces:
             if not self.base.operators[piece.op].operands and not self.base.operators[piece.op].held:
