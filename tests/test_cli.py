@@ -105,7 +105,7 @@ def test_a_budget_below_mr_is_a_no_that_names_operator_tensors_and_bytes(
         (["plan", "MODEL"], ["--budget", "generic"]),
         (["plan", "MODEL", "--budget", "lots"], ["--budget", "lots"]),
         (["plan", "MODEL", "--budget", "0"], ["--budget"]),
-        (["plan", "MODEL", "--budget", "MR", "--chip", "nope"], ["nope", "generic"]),
+        (["plan", "MODEL", "--budget", "MR", "--chip", "nope"], ["nope", "onchip chips"]),
         (["plan", "MODEL", "--budget", "MR", "-o", "/nowhere/plan.json"], ["/nowhere/plan.json"]),
         (["plan", "missing.onnx", "--budget", "MR"], ["missing.onnx", "no such file"]),
         (["plan", "zoo:nope", "--budget", "MR"], ["nope"]),
