@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from onchip import api
-from onchip.base.errors import DoesNotFitBoard, Infeasible, Mismatch, NegativeAnswer, UsageError
+from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.base.flags import expand_options
 from onchip.cli import complete
 from onchip.cli.answer import print_data
@@ -213,10 +213,7 @@ def mcu(
                 console.print(f"{what} written to {target}", markup=False, highlight=False, soft_wrap=True)
         step = after_plan(model, board, made, None if output is None else str(output))
         console.print(visible(step, SENTENCE), markup=False, highlight=False, soft_wrap=True)
-    if made.short:
-        raise DoesNotFitBoard(made.board.name, made.short)
-    if made.run is not None and not made.run.match:
-        raise Mismatch(f"{made.run.different:,} of {made.run.output_bytes:,} output bytes differ")
+    made.raise_what_is_wrong()
 
 
 def _alone(mode: str, given: Mapping[str, object]) -> None:
@@ -268,10 +265,7 @@ def _several(
             console.print(f"project written to {output}", markup=False, highlight=False, soft_wrap=True)
         step = after_several(models, board, made, None if output is None else str(output))
         console.print(visible(step, SENTENCE), markup=False, highlight=False, soft_wrap=True)
-    if made.short:
-        raise DoesNotFitBoard(made.board.name, made.short)
-    if made.run is not None and not made.run.match:
-        raise Mismatch(f"{made.run.different:,} of {made.run.output_bytes:,} output bytes differ")
+    made.raise_what_is_wrong()
 
 
 def _fit(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from onchip.base.figures import data, figure
 from onchip.base.short_names import short_names
 from onchip.check.replay import Ran, Released, Reserved, events_of
+from onchip.microcontroller.result.program_sizes import ProgramSizes
 from onchip.microcontroller.result.ram_steps import ram_steps
 from onchip.microcontroller.result.step_parts import RamStep, covered
 from onchip.plans import Group, Rows
@@ -44,7 +45,7 @@ class Buffers:
 
 
 @dataclass(frozen=True)
-class Microcontroller:
+class Microcontroller(ProgramSizes):
     """A network planned for a board, its C, and its sizes: linked where there is a cross compiler.
 
     `image` is the program that was linked (None without a compiler, or where it does not fit), `short` the
@@ -90,24 +91,6 @@ class Microcontroller:
     def constant_bytes(self) -> int:
         """Flash for weights, factors and tables."""
         return sum(self.sources.constant_bytes.values())
-
-    @property
-    def ram_bytes(self) -> int:
-        """RAM as linked, stack included, or the known part without a compiler."""
-        if self.image is not None:
-            return self.image.ram_bytes
-        return next((needs for memory, needs, _ in self.short if memory == "RAM"), self.arena_bytes)
-
-    @property
-    def flash_bytes(self) -> int:
-        """Flash as linked, or the known part without a compiler."""
-        if self.image is not None:
-            return self.image.flash_bytes
-        return next((needs for memory, needs, _ in self.short if memory == "flash"), self.constant_bytes)
-
-    @property
-    def fits(self) -> bool:
-        return not self.short
 
     @property
     def bottleneck(self) -> Buffers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from onchip.base.errors import (
     Infeasible,
     InputError,
     MissingTool,
+    ModelError,
     NeedsTraffic,
     NegativeAnswer,
     TooLargeToEmulate,
@@ -34,10 +36,6 @@ if TYPE_CHECKING:
     from onchip.plans import Plan as PlanProgram
 
 __all__ = ["Maker", "built", "can_build", "constants_beyond"]
-
-
-MOST_PLANS = 4
-"""The most times that a plan is made anew, as its program takes more RAM beside it than was left."""
 
 
 @dataclass(frozen=True)
@@ -73,28 +71,36 @@ class Maker:
         return sharing_what_is_needed(made, self.sources, self.in_ram)
 
     def in_ram(self, shared: Collection[str]) -> Microcontroller:
-        """Plan and build; plan again where the stack and other statics leave less than the plan takes."""
-        has = self.board.ram_bytes
-        best = made = self.planned(has, shared)
-        for _ in range(MOST_PLANS):  # another plan may take more stack
-            beside = made.ram_bytes - made.arena_bytes
-            if not any(memory == "RAM" for memory, *_ in made.short):
-                return made
-            if not 0 < beside < has:
-                break
+        """Plan and build; plan again where the stack and other statics leave less than the plan takes.
+
+        Programs of rows and of chains take other stacks: where the plan with fewer bytes does not fit, the
+        other method's may. If none fits, the answer is the one that lacks least.
+        """
+        made = self._in_ram(shared)
+        if not made.lacks("RAM") or self.options.method != "best" or not self.rows.found:
+            return made
+        tried = [made]
+        for method in ("rows", "chains"):
+            other = replace(self, options=replace(self.options, method=method))
+            with suppress(Infeasible, NeedsTraffic, ModelError):
+                tried.append(other._in_ram(shared))
+        return min(tried, key=lambda one: (one.lacks("RAM"), one.ram_bytes))
+
+    def _in_ram(self, shared: Collection[str]) -> Microcontroller:
+        made = self.planned(self.board.ram_bytes, shared)
+        beside = made.ram_bytes - made.arena_bytes
+        if made.lacks("RAM") and 0 < beside < self.board.ram_bytes:
             try:
-                made = self.planned(has - beside, shared)
+                again = self.planned(self.board.ram_bytes - beside, shared)
+                worse = not again.fits and again.ram_bytes > made.ram_bytes  # of the other method, as a rule
+                return made if worse else again
             except (Infeasible, NeedsTraffic) as no:
                 # Nothing fits: report the lack for the plan with the fewest bytes.
-                if best.arena_bytes <= no.needs:
-                    break
-                made = self.planned(min(no.needs, has), shared)
-                return made if made.ram_bytes <= best.ram_bytes else best
+                fewest = made.arena_bytes <= no.needs
+                return made if fewest else self.planned(min(no.needs, self.board.ram_bytes), shared)
             except NegativeAnswer:
-                break
-            if made.fits or made.ram_bytes <= best.ram_bytes:
-                best = made
-        return best
+                return made
+        return made
 
     def planned(self, ram_bytes: int, shared: Collection[str]) -> Microcontroller:
         """Plan within so many bytes, and build."""

@@ -81,7 +81,7 @@ def _fewest(maker: Maker, needs: int, shared: Collection[str]) -> int | None:
             except (Infeasible, NeedsTraffic) as no:
                 tried[ram] = False, no.needs
             else:
-                tried[ram] = not any(memory == "RAM" for memory, *_ in made.short), made.ram_bytes
+                tried[ram] = not made.lacks("RAM"), made.ram_bytes
         return tried[ram][0]
 
     ram = replace(maker, board=replace(maker.board, ram_bytes=needs)).planned(needs, shared).ram_bytes

@@ -30,6 +30,7 @@ from onchip.microcontroller.network import network_of, states_of
 from onchip.microcontroller.project.several import SeveralSources, several_files, several_sources
 from onchip.microcontroller.result.microcontroller import Kernels
 from onchip.microcontroller.result.microcontroller_kernels import shareable
+from onchip.microcontroller.result.program_sizes import ProgramSizes
 from onchip.microcontroller.result.row_choice import RowPlans, planned_by_method
 from onchip.report.grid import Grid
 from onchip.report.wording import SENTENCE, visible
@@ -42,7 +43,7 @@ __all__ = ["SeveralMaker", "SeveralNetworks", "several_table"]
 
 
 @dataclass(frozen=True)
-class SeveralNetworks:
+class SeveralNetworks(ProgramSizes):
     """Several networks planned for one array of a board: their plans, their C, and their sizes together.
 
     `image`, `short`, `run` and `unlinked` are those of one program with all of them, as in
@@ -70,23 +71,9 @@ class SeveralNetworks:
         return sum(plan.result.extent_bytes for plan in self.plans)
 
     @property
-    def ram_bytes(self) -> int:
-        """RAM as linked, stack included, or the known part without a compiler."""
-        if self.image is not None:
-            return self.image.ram_bytes
-        return next((needs for memory, needs, _ in self.short if memory == "RAM"), self.arena_bytes)
-
-    @property
-    def flash_bytes(self) -> int:
-        """Flash as linked, or the known part without a compiler."""
-        if self.image is not None:
-            return self.image.flash_bytes
-        known = self.sources.constant_bytes
-        return next((needs for memory, needs, _ in self.short if memory == "flash"), known)
-
-    @property
-    def fits(self) -> bool:
-        return not self.short
+    def constant_bytes(self) -> int:
+        """Flash for the weights, factors and tables of all."""
+        return self.sources.constant_bytes
 
     def save(self, folder: str | Path) -> None:
         """Write the C project: whole, or not at all; replaces a folder only of onchip's own files."""
@@ -157,7 +144,7 @@ class SeveralMaker:
     def make(self, kernels: Kernels) -> SeveralNetworks:
         """Return the networks with these kernels; `auto` shares them where the flash is short of them."""
         made = self._in_ram(shared=kernels == "shared")
-        if kernels == "auto" and any(memory == "flash" for memory, *_ in made.short):
+        if kernels == "auto" and made.lacks("flash"):
             self.say("sharing kernels")
             less = self._in_ram(shared=True)
             return less if less.flash_bytes < made.flash_bytes else made
@@ -167,7 +154,7 @@ class SeveralMaker:
         """Plan and build; plan again where stack and statics leave less than the plans take."""
         made = self._planned(0, shared=shared)
         beside = made.ram_bytes - made.arena_bytes
-        if any(memory == "RAM" for memory, *_ in made.short) and beside > 0:
+        if made.lacks("RAM") and beside > 0:
             try:
                 return self._planned(beside, shared=shared)
             except NegativeAnswer:

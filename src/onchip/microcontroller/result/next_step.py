@@ -24,7 +24,7 @@ def after_fit(model: str, rows: Sequence[BoardFit]) -> str:
 
 def after_plan(model: str, board: str, made: Microcontroller, project: str | None) -> str:
     """Return the command after one board's figures."""
-    if any(memory == "RAM" for memory, *_ in made.short):
+    if made.lacks("RAM"):
         return f"Next: {_command(model, '--front')} shows all plans with less RAM and more work."
     if made.short:
         return f"Next: {_command(model, '--fit')} shows which boards have the flash."
