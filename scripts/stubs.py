@@ -38,7 +38,7 @@ def stub() -> str:
         [
             HEAD,
             "from typing import Literal\n",
-            *_imports_of(PACKAGE / "api.py", PACKAGE / "at_run_time.py"),
+            *_imports_of(*(PACKAGE / f"{name}.py" for name in ("api", "at_run_time", "on_microcontrollers"))),
             *lines,
             "",
             f"__all__ = {onchip.__all__!r}".replace("'", '"'),

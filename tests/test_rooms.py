@@ -36,7 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("results", "sweeps", "by_length", "multi_dnn/result", "methods"),
     ("microcontroller/result",),
     ("asked",),
-    ("at_run_time",),
+    ("at_run_time", "on_microcontrollers"),
     ("api",),
     ("replanning",),
     ("cli",),
@@ -62,7 +62,17 @@ JUDGES = ("check", "run", "planners/modules", "microcontroller/project", "microc
 """What they say of a plan owes its planner nothing."""
 
 WINGS = ("microcontroller", "multi_dnn")
-TOP = ("results", "sweeps", "by_length", "asked", "at_run_time", "api", "replanning", "cli")
+TOP = (
+    "results",
+    "sweeps",
+    "by_length",
+    "asked",
+    "at_run_time",
+    "on_microcontrollers",
+    "api",
+    "replanning",
+    "cli",
+)
 """What may know of a wing without being in it."""
 
 LAYER = {room: n for n, rooms in enumerate(LAYERS) for room in rooms}

@@ -6,22 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from onchip.asked import as_the_chip, cannot_run, network_of, options_of, read_if_needed, recorded, taken
 from onchip.at_run_time import refuse_no_list, workload
-from onchip.base.errors import Infeasible, NeedsTraffic, UsageError
+from onchip.base.errors import Infeasible, UsageError
 from onchip.base.options import takes
 from onchip.by_length.options import LengthOptions, SessionOptions
 from onchip.comparison.options import CompareOptions
-from onchip.machines.board import load_board
 from onchip.machines.chip import Chip, load_chip
 from onchip.methods.options import MethodOptions, PaperOptions
-from onchip.microcontroller.segments.options import SegmentOptions
 from onchip.multi_dnn.options import CorunOptions, SolveOptions
 from onchip.network import Network
+from onchip.on_microcontrollers import mcu, mcu_fit, mcu_several
 from onchip.planners.branches.options import BranchOptions
-from onchip.planners.budgets import own_budget, resolve_budget, sized
+from onchip.planners.budgets import own_budget, resolve_budget
 from onchip.planners.fusion.options import FusionOptions
 from onchip.planners.joint.options import JointOptions
 from onchip.planners.limits import Limits, Progress
@@ -36,12 +35,7 @@ if TYPE_CHECKING:
     from onchip.by_length.session import Session
     from onchip.by_length.table import Lengths
     from onchip.comparison.comparison import Comparison
-    from onchip.machines.board import Board
     from onchip.machines.soc import SoC
-    from onchip.microcontroller.int8.model import Int8Model
-    from onchip.microcontroller.result.board_fits import BoardFit
-    from onchip.microcontroller.result.microcontroller import Kernels, Microcontroller
-    from onchip.microcontroller.result.microcontroller_several import SeveralNetworks
     from onchip.multi_dnn.profile import Profile
     from onchip.multi_dnn.result.corunned import Corunned
     from onchip.readers import Source
@@ -390,183 +384,6 @@ def corun(
             raise UsageError(f"{value} is below 0", item=f"--{name}")
     made = solve(asked, aim, how_hard)
     return corunned_of(made, on.default_contention if contention is None else contention)
-
-
-@takes(SegmentOptions)
-def mcu(
-    model: str | Path | Int8Model,
-    board: str | Path | Board = "nucleo-f411re",
-    ram: str | int | None = None,
-    *,
-    plan: str | Path | PlanProgram | None = None,
-    kernels: Kernels = "auto",
-    compare: bool = False,
-    run: bool = False,
-    runs: int = 3,
-    seed: int = 0,
-    run_limit: float | None = None,
-    inputs: str | Path | None = None,
-    labels: str | Path | None = None,
-    reentrant: bool = False,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Microcontroller:
-    """Plan an int8 network onto a microcontroller and write its C; run it on the emulated core if asked to.
-
-    `model` is a `.tflite` file, `made:NAME` (a network made from a seed), or one read already. `ram` is bytes
-    or a size like "24KiB", stack and all; without it, the board's. `plan` is a plan for this network, or its
-    file, instead of one made here. `kernels` are `specialised` on the layers' shapes, `shared` by layers of
-    all shapes, or specialised but for those that must be shared for the code to fit the flash. `run` builds
-    the program, runs it on `runs` random inputs of `seed` behind a guard and compares every byte; the
-    emulator is stopped after `run_limit` seconds, by default ample for the network's work. `compare` adds
-    other methods' needs for the same network (`beside` of the result). `inputs` is a `.npy` file of inputs to
-    compute (`tried` of the result), with `run` those that run, and `labels` one of their classes. The C of a
-    `reentrant` network writes no variable: the caller has an array for each instance. `options`
-    are the fields of `SegmentOptions`. Without a cross compiler the figures are those of the plan alone.
-
-    Raises `Infeasible` naming the layer that does not fit, `ModelError`, `ChipError`, `UsageError`, and with
-    `run` `MissingTool` or `EmulationFailed`. What a board lacks for the linked program is in the result.
-    """
-    from onchip.machines.board import Board
-    from onchip.microcontroller.load import file_bytes, int8_model
-    from onchip.microcontroller.result.microcontroller import Kernels
-    from onchip.microcontroller.result.microcontroller_build import Maker
-    from onchip.microcontroller.result.microcontroller_kernels import shareable, shared_in
-
-    planning = options_of(SegmentOptions, options)
-    on = board if isinstance(board, Board) else load_board(board)
-    if ram is not None:
-        on = replace(on, ram_bytes=_less_ram(on, ram))
-    if runs < 1:
-        raise UsageError("at least 1", item="runs")
-    if run_limit is not None and not 0 < run_limit < float("inf"):
-        raise UsageError(f"{run_limit!r} is no number of seconds above 0", item="run_limit")
-    read_model = int8_model(model) if isinstance(model, str | Path) else model
-    if kernels not in get_args(Kernels):
-        raise UsageError(f"{kernels!r} is not one of {', '.join(get_args(Kernels))}", item="kernels")
-    say = progress or (lambda _: None)
-    made_of = None
-    if inputs is not None:
-        from onchip.microcontroller.result.tried import tried
-
-        if not isinstance(model, str | Path):
-            raise UsageError("needs the model's file", item="inputs")
-        path = None if labels is None else Path(labels)
-        made_of = tried(read_model, file_bytes(model), Path(inputs), path, say)
-    elif labels is not None:
-        raise UsageError("needs --inputs", item="--labels")
-    own = None if made_of is None else list(made_of.inputs)
-    maker = Maker(
-        read_model, on, planning, runs if run else 0, say, seed, run_limit, own, reentrant=reentrant
-    )
-    if plan is not None:
-        given = Plan.of(read_plan(plan) if isinstance(plan, str | Path) else plan)
-        given.check()
-        shared = shareable(read_model) if kernels == "shared" else shared_in(given.network, read_model)
-        made = maker.build(given, shared)
-    else:
-        try:
-            made = maker.make(kernels)
-        except (Infeasible, NeedsTraffic) as no:
-            from onchip.microcontroller.result.microcontroller_needs import with_all_that_is_linked
-
-            every = shareable(read_model) if kernels == "shared" else ()
-            raise with_all_that_is_linked(no, maker, every) from None
-    made = replace(made, tried=made_of)
-    if compare:
-        if not isinstance(model, str | Path):
-            raise UsageError("needs the model's file", item="compare")
-        return maker.beside(made, file_bytes(model))
-    return made
-
-
-@takes(SegmentOptions)
-def mcu_several(
-    models: Sequence[str | Path | Int8Model],
-    board: str | Path | Board = "nucleo-f411re",
-    ram: str | int | None = None,
-    *,
-    name: str = "networks",
-    kernels: Kernels = "auto",
-    run: bool = False,
-    runs: int = 3,
-    seed: int = 0,
-    run_limit: float | None = None,
-    reentrant: bool = False,
-    progress: Progress | None = None,
-    **options: Any,
-) -> SeveralNetworks:
-    """Plan several int8 networks into one array of a microcontroller: they run one behind the other.
-
-    Arguments are as in `mcu`. The array holds the activations of whichever network runs, and in places of
-    their own the states that networks keep between inferences. `name` is the project's in C. `run` runs
-    `runs` rounds on the emulated core, every network once a round, and compares every byte.
-
-    Raises as `mcu` does.
-    """
-    from onchip.machines.board import Board
-    from onchip.microcontroller.load import int8_model
-    from onchip.microcontroller.result.microcontroller import Kernels
-    from onchip.microcontroller.result.microcontroller_several import SeveralMaker
-    from onchip.microcontroller.result.row_choice import RowPlans
-
-    planning = options_of(SegmentOptions, options)
-    on = board if isinstance(board, Board) else load_board(board)
-    if ram is not None:
-        on = replace(on, ram_bytes=_less_ram(on, ram))
-    if not models:
-        raise UsageError("are no networks", item="models")
-    if runs < 1:
-        raise UsageError("at least 1", item="runs")
-    if run_limit is not None and not 0 < run_limit < float("inf"):
-        raise UsageError(f"{run_limit!r} is no number of seconds above 0", item="run_limit")
-    if kernels not in get_args(Kernels):
-        raise UsageError(f"{kernels!r} is not one of {', '.join(get_args(Kernels))}", item="kernels")
-    read_models = tuple(int8_model(one) if isinstance(one, str | Path) else one for one in models)
-    say = progress or (lambda _: None)
-    rows = tuple(RowPlans() for _ in read_models)
-    maker = SeveralMaker(
-        read_models, on, planning, runs if run else 0, say, name, seed, run_limit, reentrant, rows
-    )
-    return maker.make(kernels)
-
-
-@takes(SegmentOptions)
-def mcu_fit(
-    model: str | Path | Int8Model,
-    boards: Sequence[str | Path | Board] | None = None,
-    *,
-    kernels: Kernels = "auto",
-    progress: Progress | None = None,
-    **options: Any,
-) -> tuple[BoardFit, ...]:
-    """Return RAM, flash and time of an int8 network on every board: the built-in ones, or those named.
-
-    The network is planned for each board's RAM; every program is built, linked and counted once on the
-    emulated core, where there are a cross compiler and an emulator for it, and else reckoned. `options` are
-    the fields of `SegmentOptions`. Raises `ModelError`, `ChipError`, `UsageError`.
-    """
-    from onchip.machines.board import Board, builtin_boards
-    from onchip.microcontroller.load import int8_model
-    from onchip.microcontroller.result.board_fits import board_fits
-    from onchip.microcontroller.result.microcontroller import Kernels
-
-    planning = options_of(SegmentOptions, options)
-    read_model = int8_model(model) if isinstance(model, str | Path) else model
-    if kernels not in get_args(Kernels):
-        raise UsageError(f"{kernels!r} is not one of {', '.join(get_args(Kernels))}", item="kernels")
-    on = (
-        builtin_boards() if boards is None else [b if isinstance(b, Board) else load_board(b) for b in boards]
-    )
-    return board_fits(read_model, on, planning, kernels, progress or (lambda _: None))
-
-
-def _less_ram(on: Board, ram: str | int) -> int:
-    """Return the requested bytes of RAM; refuse more than the board has."""
-    bytes_ = sized(ram, "--ram")
-    if bytes_ > on.ram_bytes:
-        raise UsageError(f"{bytes_:,} bytes are more than the {on.ram_bytes:,} of {on.name}", item="--ram")
-    return bytes_
 
 
 @takes(ReadOptions, CompareOptions)
