@@ -347,7 +347,7 @@ def test_a_sum_that_lacks_an_element_is_found_out(kind: str, tmp_path: Path) -> 
     *others, size = op.reach.sums
     fewer = replace(op.reach, sums=(*others, size - 1))
     network = replace(source.network, operators=(replace(op, reach=fewer),))
-    boxes = Boxes((*op.reach.output, 1), tuple(range(len(op.reach.extents))))
+    boxes = Boxes((*op.reach.output, *[1] * len(fewer.sums)), tuple(range(len(op.reach.extents))))
     with pytest.raises(Mismatch):
         run(in_boxes(network, boxes), source, seed=1)
 
