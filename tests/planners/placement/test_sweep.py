@@ -53,6 +53,14 @@ def test_a_case_without_slack_costs_little_more_than_its_bound(seed: int) -> Non
     assert result.traffic_bytes <= result.lower_bound_bytes + 2 * case.budget
 
 
+def test_ways_that_lead_nowhere_are_left() -> None:
+    """Two bytes each, in gaps of three that nothing may widen: by count of bytes there is room."""
+    blocks = [Rectangle(i, 0, 2, 1, movable=False, offset=4 * i + 3) for i in range(12)]
+    new = [Rectangle(12 + i, 1, 2, 2) for i in range(18)]
+    assert sweep([*blocks, *new], 48, limits=Limits(0.0)) is None
+    assert swept([*blocks, *new[:12]], 48, seconds=0.0) == 0
+
+
 def cells(count: int) -> tuple[dict[str, int], list[str]]:
     """A chain of cells whose large tensors live on into the next: three fill the memory, in no lasting order.
 

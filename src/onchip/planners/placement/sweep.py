@@ -27,6 +27,10 @@ RESTARTS, RESTART_WIDTH = 300, 8
 PLACES, CLEARINGS, CHILDREN = 4, 3, 24
 """The most attempts for one rectangle: free places, or else ranges to clear; and children of a state."""
 
+DEAD_ENDS = 4
+"""Every rectangle of a step is placed so many times as often as its children need before the step is laid out
+anew: where few of its rectangles may move, the ways that lead nowhere are too many to try."""
+
 Live = tuple[tuple[int, int, int], ...]
 """(address, first address after it, rectangle) of resident rectangles, ascending."""
 
@@ -92,6 +96,7 @@ class _Sweep:
             (r.offset, r.offset + self.size[i], i) for i, r in enumerate(rectangles) if r.offset is not None
         ]
         self.steps = sorted({use for uses in self.uses for use in uses})
+        self.tries = 0
 
     def run(
         self,
@@ -137,6 +142,7 @@ class _Sweep:
         away = frozenset(x for x in state.away if x[1] != step)
         start = _State(state.cost, live, away, state.written, state)
         count = 0
+        self.tries = DEAD_ENDS * CHILDREN * (len(todo) + 1)
         for child in self._filled(start, todo, step):
             yield child
             count += 1
@@ -149,6 +155,9 @@ class _Sweep:
         """Yield the ways to place `todo`, the largest first."""
         if not todo:
             yield state
+            return
+        self.tries -= 1
+        if self.tries < 0:
             return
         r, rest = todo[0], todo[1:]
         if free := self._free(state.live, r):
