@@ -39,7 +39,7 @@ NestAnswer NestCosts::best(std::uint32_t text, const NestWhole& whole, Bytes roo
     const std::optional<Stairs::Part> known = stairs.fitting(room);
     const bool fits = known && known->cost < limit;
     const Bytes below = fits ? known->cost : limit;
-    const bool open = stairs.below(room, below);
+    const bool open = stairs.below(room, below) && stairs.floor(room) < below;
     NestSearched answer;
     if (open) {
         answer = search(text, whole, room, below);
@@ -83,7 +83,8 @@ void NestCosts::leave_out(const std::vector<std::uint32_t>& texts) {
 
 void NestCosts::deepen(std::uint64_t looks) {
     looks_ = looks;
-    std::erase_if(known_, [](const auto& entry) { return entry.second.cut; });
+    for (auto& [key, stairs] : known_)
+        if (stairs.cut) stairs.reopen();
 }
 
 }  // namespace onchip::joint

@@ -20,9 +20,17 @@ std::optional<Bytes> Stairs::at(Bytes room) const {
 
 std::optional<Stairs::Part> Stairs::fitting(Bytes room) const {
     std::optional<Part> best;
-    for (const Part& p : parts_)
-        if (p.from <= room && (!best || p.cost < best->cost)) best = p;
+    for (const std::vector<Part>* parts : {&parts_, &before_})
+        for (const Part& p : *parts)
+            if (p.from <= room && (!best || p.cost < best->cost)) best = p;
     return best;
+}
+
+void Stairs::reopen() {
+    before_.insert(before_.end(), parts_.begin(), parts_.end());
+    parts_.clear();
+    bounds_.clear();
+    cut = false;
 }
 
 Bytes Stairs::least_room(Bytes room) const {

@@ -31,6 +31,8 @@ class Stairs {
     void learn_floor(Bytes room, Bytes cost);
     Bytes floor(Bytes room) const;
     bool cut = false;  // some of it may be too much
+    // Ask again what was cut off: what was found stays for `fitting`, and floors stay.
+    void reopen();
 
     // In rooms from `from` to `to`.
     struct Part {
@@ -43,6 +45,7 @@ class Stairs {
   private:
     const Part* cheapest(Bytes room) const;
     std::vector<Part> parts_;  // disjoint, where no search was cut off
+    std::vector<Part> before_;  // before the stairs were reopened
     std::vector<std::pair<Bytes, Bytes>> bounds_, floors_;
     Bytes too_small_ = -1;     // in this room and less nothing fits
 };

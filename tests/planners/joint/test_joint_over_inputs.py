@@ -82,6 +82,30 @@ def test_bounds_hold_where_searches_of_nests_are_cut_off() -> None:
     assert cut > 10
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("looks", [(1, LOOKS), (2, 4, LOOKS)])
+def test_searches_that_go_on_where_they_were_cut_off_end_as_if_they_had_not_been(
+    looks: tuple[int, ...],
+) -> None:
+    cut = 0
+    for seed in (*range(20), *GAIN):
+        problem, _ = drawn(seed)
+        exact = JointSearch(problem, (), nests=nests_of(problem, LOOKS))
+        if exact.misfits:
+            continue
+        nests = nests_of(problem, looks[0], in_order=1)
+        search = JointSearch(problem, (), nests=nests)
+        found = search.best()
+        cut += not found.complete
+        for deeper in looks[1:]:
+            nests.costs.deepen(deeper)
+            search.forget_nests()
+            found = search.best()
+        assert found.complete, seed
+        assert found.dram_bytes == exact.best().dram_bytes, seed
+    assert cut > 1
+
+
 def test_plans_are_legal_and_never_dearer() -> None:
     less = 0
     for seed in GAIN:

@@ -299,7 +299,6 @@ class _Run:
         more, the nests stand as they are; a group whose nest has no room stays in tiles.
         """
         forced = self.in_nests(made, replace(best, dram_bytes=made.result.dram_bytes), claim, dearer=True)
-        most = forced.result.dram_bytes * (WORTH_NESTS_ALONE if _in_tiles(forced) else 1)
         if not search.nests.candidates:
             search = JointSearch(self.problem, self.over, joins=self.joins, nests=nests, fuser=search.fuser)
         tried = made
@@ -310,12 +309,14 @@ class _Run:
             nests.untiled |= groups
             search.untile(groups)
             other, search, _ = self.better(None, search, self.limits, after_quick=True)
-            if other is None or other.dram_bytes > most:
+            if other is None or other.dram_bytes > _most(forced):
                 break
             known = _Claim(min(claim.bound, other.dram_bytes), proved=False, banded=claim.banded)
             tried = self.in_nests(self.certified(other, known), other, known)
             if not _in_tiles(tried):
-                return tried if tried.result.dram_bytes <= most else forced
+                return tried if tried.result.dram_bytes <= _most(forced) else forced
+            moved = replace(other, dram_bytes=tried.result.dram_bytes)
+            forced = min(forced, self.in_nests(tried, moved, known, dearer=True), key=_most)
         return forced
 
     def only_with_nests(self, best: Incumbent | None, plain: JointSearch, nests: Nests | None) -> bool:
@@ -490,6 +491,11 @@ class _Run:
 def _in_tiles(plan: Plan) -> list[Group]:
     """Return the groups that are no nests."""
     return [group for group in plan.groups if not isinstance(group.tiling, Nest)]
+
+
+def _most(plan: Plan) -> float:
+    """Return the most bytes that a plan in nests alone may move to be taken instead."""
+    return plan.result.dram_bytes * (WORTH_NESTS_ALONE if _in_tiles(plan) else 1)
 
 
 def _with_claim(found: Found, last: Found) -> Found:
