@@ -9,12 +9,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from onchip.base.errors import BuildFailed, DoesNotFitBoard, UsageError
+from onchip.base.errors import DoesNotFitBoard, UsageError
 from onchip.base.figures import figure
 from onchip.machines.board import Board
 from onchip.machines.cores import Family
 from onchip.microcontroller.emulator.link import linker_script
-from onchip.microcontroller.emulator.toolchain import call, find_toolchain
+from onchip.microcontroller.emulator.objects import objects_of
+from onchip.microcontroller.emulator.toolchain import call, failure_of, find_toolchain
 
 __all__ = ["FIRMWARE", "FLAGS", "Image", "Symbol", "build"]
 
@@ -88,35 +89,27 @@ def build(
         raise UsageError(
             "is no name of a C file" if wrong else "at least 64", item=wrong[0] if wrong else "stack"
         )
-    core = board.core_type
+    core, elsewhere = board.core_type, tuple(include)
     tools = find_toolchain(core.family)
     folder.mkdir(parents=True, exist_ok=True)
-    script = linker_script(stack_bytes, core)
-    for name, text in {**_firmware(core.family), **sources, "board.ld": script}.items():
+    files = {**_firmware(core.family), **sources}
+    for name, text in {**files, "board.ld": linker_script(stack_bytes, core)}.items():
         (folder / name).write_text(text)
     units = [name for name in (*FIRMWARE[core.family], *sources) if not name.endswith(".h")]
     elf = folder / "program.elf"
-    done = call(
-        [
-            tools.gcc,
-            *core.flags,
-            *((f"-mfloat-abi={float_abi}",) if float_abi else ()),
-            *flags,
-            *(f"-D{define}" for define in defines),
-            *(f"-I{path}" for path in include),
-            "-nostartfiles",
-            tools.libraries,
-            "-Wl,--gc-sections",
-            "-T",
-            "board.ld",
-            "-o",
-            elf.name,
-            *units,
-        ],
-        folder,
-    )
+    compiler = [
+        tools.gcc,
+        *core.flags,
+        *((f"-mfloat-abi={float_abi}",) if float_abi else ()),
+        *flags,
+        *(f"-I{path}" for path in elsewhere),
+        tools.libraries,
+    ]
+    objects = objects_of(compiler, files, units, tuple(defines), folder, remember=not elsewhere)
+    linking = ["-nostartfiles", "-Wl,--gc-sections", "-T", "board.ld", "-o", elf.name]
+    done = call([*compiler, *linking, *objects], folder)
     if done.returncode:
-        raise _failure(done.stderr)
+        raise failure_of(done.stderr)
     sizes = _sections(call([tools.size, "-A", elf.name], folder).stdout)
     image = Image(
         elf,
@@ -135,13 +128,6 @@ def build(
 def _firmware(family: Family) -> dict[str, str]:
     folder = resources.files("onchip.microcontroller.emulator") / "firmware"
     return {name: (folder / name).read_text() for name in FIRMWARE[family]}
-
-
-def _failure(printed: str) -> BuildFailed:
-    """Return the first error of the compiler or linker."""
-    lines = [line for line in printed.splitlines() if "error" in line or "undefined reference" in line]
-    lines += [line for line in printed.splitlines() if "overflowed by" in line]
-    return BuildFailed((lines or printed.splitlines() or ["no reason given"])[0])
 
 
 def _sections(printed: str) -> dict[str, int]:

@@ -13,7 +13,7 @@ from onchip.base.errors import BuildFailed, MissingTool
 from onchip.base.guard import dies_with_us
 from onchip.machines.cores import Family
 
-__all__ = ["Toolchain", "call", "find_toolchain"]
+__all__ = ["Toolchain", "call", "failure_of", "find_toolchain"]
 
 SECONDS = 600.0
 """The time limit of a tool in seconds: more than any compilation takes, even on a busy machine."""
@@ -105,3 +105,10 @@ def call(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         )
     except subprocess.TimeoutExpired:
         raise BuildFailed(f"{Path(command[0]).name} did not end within {SECONDS:g} s") from None
+
+
+def failure_of(printed: str) -> BuildFailed:
+    """Return the first error of the compiler or linker."""
+    lines = [line for line in printed.splitlines() if "error" in line or "undefined reference" in line]
+    lines += [line for line in printed.splitlines() if "overflowed by" in line]
+    return BuildFailed((lines or printed.splitlines() or ["no reason given"])[0])

@@ -216,7 +216,7 @@ def _use(
     channels: int = 0,
     operand: Int8 | None = None,
 ) -> KernelUse:
-    function = make(_name(kind, shape), shape)
+    function = _traced(kind, make, shape)
     return KernelUse(function, _signed(words), workspace, pixels, channels, operand)
 
 

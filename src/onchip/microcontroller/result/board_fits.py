@@ -14,6 +14,7 @@ from onchip.microcontroller.emulator.verify import inputs_of, link, reckoned_sec
 from onchip.microcontroller.result.microcontroller import Kernels, Microcontroller
 from onchip.microcontroller.result.microcontroller_build import Maker, constants_beyond
 from onchip.microcontroller.result.reckoned import reckoned_instructions
+from onchip.microcontroller.result.row_choice import RowPlans
 
 if TYPE_CHECKING:
     from onchip.microcontroller.int8.model import Int8Model
@@ -83,11 +84,11 @@ def board_fits(
     say: Callable[[str], None],
 ) -> tuple[BoardFit, ...]:
     """Return the network on every board, planned for its RAM; each program is built and run only once."""
-    builder = _Once(say)
+    builder, rows = _Once(say), RowPlans()
     found = []
     for board in boards:
         say(f"board {board.name}")
-        maker = Maker(model, board, options, 0, say, builder=builder)
+        maker = Maker(model, board, options, 0, say, builder=builder, rows=rows)
         try:
             found.append(_row(maker.make(kernels), builder))
         except (Infeasible, NeedsTraffic) as no:

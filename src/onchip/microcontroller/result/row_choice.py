@@ -46,6 +46,7 @@ class RowPlans:
 
     found: dict[Key, RowsAnew] = field(default_factory=dict)
     twice: dict[Key, tuple[RowsAnew, ...]] = field(default_factory=dict)
+    quick: dict[Key, tuple[int, int]] = field(default_factory=dict)
 
     def once(
         self, model: Int8Model, shared: Collection[str], options: SegmentOptions, limits: Limits | None = None
@@ -64,7 +65,9 @@ class RowPlans:
         """Return the plan that makes nothing twice; None where it will hardly take fewer than `most`."""
         key = _key(shared, options)
         if most is not None and key not in self.found:
-            bound, first = _first(_rows(model, options), shared)
+            if key not in self.quick:
+                self.quick[key] = _first(_rows(model, options), shared)
+            bound, first = self.quick[key]
             if bound >= most or first > most * NEAR:
                 return None
         return self.once(model, shared, options)
