@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import itertools
+import os
 import random
 import shutil
 import subprocess
@@ -27,12 +29,19 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the library and the programs, under the sanitizers."""
-    folder = tmp_path_factory.mktemp("native")
-    given = [f"-DCMAKE_CXX_FLAGS_RELEASE=-O0 {' '.join(WARNINGS)}", "-DONCHIP_SANITIZE=ON"]
-    subprocess.run(["cmake", "-S", NATIVE, "-B", folder, *given], check=True, capture_output=True)
-    wanted = ["--target", "minimalloc", "pack_example", "-j2"]
-    subprocess.run(["cmake", "--build", folder, *wanted], check=True, capture_output=True)
+    """Return a folder with the library and the programs, under the sanitizers; test processes share it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder = shared / "native"
+    with (shared / "native.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "built").exists():
+            given = [f"-DCMAKE_CXX_FLAGS_RELEASE=-O0 {' '.join(WARNINGS)}", "-DONCHIP_SANITIZE=ON"]
+            subprocess.run(["cmake", "-S", NATIVE, "-B", folder, *given], check=True, capture_output=True)
+            wanted = ["--target", "minimalloc", "pack_example", "-j2"]
+            subprocess.run(["cmake", "--build", folder, *wanted], check=True, capture_output=True)
+            (folder / "built").touch()
     return folder
 
 
