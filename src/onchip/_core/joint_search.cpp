@@ -121,7 +121,7 @@ Found Search::pass(std::size_t width, Bytes below, std::uint64_t seed, const Lim
     bucket_[0].push_back(0);
     layer_[0].push_back(0);
     open_ = unlimited;
-    most_tries_ = width == 1 ? tries_at_first : tries_for_each * (width ? 1 + width : 0);
+    most_tries_ = width ? tries_for_each * (1 + width) : 0;
     std::vector<Move> moves;
     std::vector<std::pair<Bytes, Id>> queue;
     for (std::size_t layer = 0; layer < problem_.operators.size(); ++layer) {

@@ -14,7 +14,6 @@ struct Rules {
 };
 
 inline constexpr std::size_t tries_for_each = 100;  // ways of a move that a pass tries for each state it follows
-inline constexpr std::size_t tries_at_first = 24;   // where it follows one alone: a start, soon
 inline constexpr std::size_t few_tries = 40;        // when time is up
 
 struct Step {
