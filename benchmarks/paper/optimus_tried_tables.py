@@ -154,7 +154,7 @@ def larger(d: Data) -> Iterator[str]:
     """Fig. 16: DNNVM in tiles in larger buffers."""
     sizes = _sizes(d)
     found = stops(d)
-    yield from head("Mwords, DNNVM in tiles", *(f"{kib:,} KB" for kib in sizes), "falls no more from")
+    yield from head("Mwords, DNNVM in tiles", *(f"{kib:,} KB" for kib in sizes), "no step of 0.5 % from")
     for name in d.names("cause-larger"):
         words = (mega(d.words("cause-larger", network=name, kib=kib)) for kib in sizes)
         stop = f"{found[name]:,} KB" if name in found else "-"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -202,6 +203,24 @@ def test_nasnet_has_the_papers_operators_and_successors() -> None:
     operators = BENCH.network("nasnetalarge", 4).operators
     windows = sum(op.geometry is not None and op.geometry.kind in ("conv", "pool") for op in operators)
     assert windows - 1 + sum(op.type == "Add" for op in operators) == 456
+
+
+@pytest.mark.parametrize(
+    ("name", "sums", "projections", "left"),
+    [("resnet50", 16, 4, 52), ("resnet152", 50, 4, 154), ("resnet1202", 600, 2, 1203)],
+)
+def test_resnets_have_the_papers_operators_without_sums_and_projections(
+    name: str, sums: int, projections: int, left: int
+) -> None:
+    """A projection reads what another convolution reads, too, and is read by a sum."""
+    operators = BENCH.network(name, 4).operators
+    readers = Counter(t for op in operators for t in op.inputs)
+    added = {t for op in operators if len(op.inputs) > 1 for t in op.inputs}
+    conv = [op for op in operators if op.geometry is not None and op.geometry.kind == "conv"]
+    found = [op for op in conv if op.outputs[0] in added and readers[op.inputs[0]] > 1]
+    assert len(found) == projections
+    assert sum(len(op.inputs) > 1 for op in operators) == sums
+    assert len(operators) - sums - projections == left
 
 
 def test_dnnvm_stops_in_larger_buffers() -> None:
