@@ -186,7 +186,8 @@ def _of_experiments() -> Iterator[Claim]:
         "not explained: [with transitions ten times as long](#herald-and-h2h)"
         f" {ms(experiment_at(10, 10.0).baseline(FOUR[1]))}; {ms(experiment_at(10, 10.0).baseline(FOUR[2]))},"
         f" and H2H {ms(experiment_at(10, 10.0).baseline(FOUR[3]))}, but with nine or eleven times"
-        f" {ms(experiment_at(10, 9.0).baseline(FOUR[3]))} and {ms(experiment_at(10, 11.0).baseline(FOUR[3]))}",
+        f" {ms(experiment_at(10, 9.0).baseline(FOUR[3]))} and"
+        f" {ms(experiment_at(10, 11.0).baseline(FOUR[3]))}",
     )
 
 

@@ -206,8 +206,8 @@ TABLES = (
         "of seven rows four to the digit; GoogLeNet with its pools in their projections has the paper's 72"
         " operators and 50,508 groups for its 50,436; NASNet's 2.9e+07 are not counted, ResNet-1202's run"
         " together in the text we have; ResNet-50 and -152 have 72 and 208 operators, and the paper's 52"
-        " and 154 without sums and projections; NASNet the paper's 456 where activations, paddings and concats, depthwise convolutions and"
-        " the end are no operators of their own",
+        " and 154 without sums and projections; NASNet the paper's 456 where activations,"
+        " paddings and concats, depthwise convolutions and the end are no operators of their own",
     ),
     Exhibit(
         "Table 5, on-line groups",
