@@ -10,8 +10,8 @@ from optimus_paper import TABLE_4, TABLE_4_NETWORKS
 from optimus_schemes import NETWORKS, OLDER
 
 __all__ = [
-    "ahead_by_ratio", "away_by_ratio", "compression", "concats", "ends", "ends_in", "flow_energies",
-    "flows", "larger", "mean_latency", "overlap", "rooms", "stops",
+    "ahead_by_ratio", "away_by_ratio", "buffers", "compression", "concats", "ends", "ends_in",
+    "flow_energies", "flows", "larger", "mean_latency", "overlap", "registers", "rooms", "smaller", "stops",
     "sums", "widths",
 ]  # fmt: skip
 
@@ -159,6 +159,27 @@ def larger(d: Data) -> Iterator[str]:
         words = (mega(d.words("cause-larger", network=name, kib=kib)) for kib in sizes)
         stop = f"{found[name]:,} KB" if name in found else "-"
         yield f"| {NETWORKS[name]} | {' | '.join(words)} | {stop} |"
+
+
+def smaller(d: Data) -> Iterator[str]:
+    """Fig. 16: what the older fusers save of no fusion in smaller buffers."""
+    yield "\nLess than no fusion, the paper's options; no row where some operator fits nowhere:\n"
+    yield from head("network", "KB", *(LABELS[how] for how in OLDER))
+    for r in d.all("cause-smaller"):
+        cells = " | ".join(f"{100 * r[how]:.1f} %" for how in OLDER)
+        yield f"| {NETWORKS[r['network']]} | {r['kib']} | {cells} |"
+
+
+def buffers(d: Data) -> Iterator[str]:
+    """Fig. 16 in larger buffers, and in smaller ones."""
+    yield from larger(d)
+    yield from smaller(d)
+
+
+def registers(d: Data) -> Iterator[str]:
+    """Fig. 13: what registers of one sum cost the exact partition itself."""
+    said = ", ".join(f"{NETWORKS[r['network']]} {r['times']:.2f}" for r in d.all("cause-registers"))
+    yield f"\nThe exact partition's own energy with registers of one sum, over what it is: {said}."
 
 
 def stops(d: Data) -> dict[str, int]:

@@ -32,6 +32,7 @@ from optimus_online import merged, obeying  # noqa: E402
 from optimus_parts import PARTS  # noqa: E402
 from optimus_schemes import NETWORKS, Bench  # noqa: E402
 from optimus_tables import TABLES  # noqa: E402
+from optimus_tried_tables import registers, smaller  # noqa: E402
 from page_marks import marks  # noqa: E402
 
 BENCH = Bench()
@@ -229,6 +230,25 @@ def test_dnnvm_stops_in_larger_buffers() -> None:
     stops = {line.split(" | ")[0]: line.split(" | ")[-1] for line in page("larger")}
     assert stops["| GoogLeNet"] == "2,048 KB |"
     assert stops["| AlexNet without FC"] == "- |"
+
+
+def test_older_fusers_come_down_to_no_fusion_in_small_buffers() -> None:
+    """On MobileNet, measured again; on ResNet-1202 as the page has it."""
+    lines = [row for row in smaller(measured(("cause-smaller",), ("mobilenet_v1",))) if row.endswith("% |")]
+    assert len(lines) == 4
+    assert set(lines) <= set(page("larger"))
+    saved: dict[str, list[float]] = {}
+    for cells in (line.strip("| ").split(" | ") for line in page("larger") if line.endswith("% |")):
+        saved.setdefault(cells[0], []).append(max(float(cell.removesuffix(" %")) for cell in cells[2:]))
+    for name in ("MobileNet", "ResNet-1202"):
+        assert saved[name] == sorted(saved[name], reverse=True)
+        assert saved[name][-1] <= 0.1
+
+
+def test_registers_of_one_sum_cost_the_exact_partition_nearly_twice_its_energy() -> None:
+    (said,) = (line for line in page("fig13") if line.startswith("The exact partition's own energy"))
+    (again,) = registers(measured(("cause-registers",), ("squeezenet1_0",)))
+    assert again.strip().rpartition(": ")[2].removesuffix(".") in said
 
 
 def test_dnnvm_is_below_no_fusion_with_tiles() -> None:
