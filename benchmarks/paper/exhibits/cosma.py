@@ -264,7 +264,7 @@ CLAIMS = (
         "none for S3D, and for ViT in three of four settings: how the arena is used decides these, by the"
         " worst fit with tensors as listed, two changes, they have traffic everywhere. FCN has none in one"
         " setting alone, with parameters and each operator by itself, and traffic in the other three by all"
-        " nine readings, 3.2 to 12.8 MB, where the paper has none",
+        " nine readings, 3.2 to 12.8 MB; the paper names no setting",
         "arena_all",
         "the-arena-in-other-readings",
         READINGS,
