@@ -147,7 +147,7 @@ def orders() -> Iterator[str]:
     peak = minimum_peak(problem)
     mr = problem.minimum_budget
     budgets = {"MR": mr, "MH": (mr + peak.value) // 2}
-    columns = [f"{at}: {what}" for at in budgets for what in (*RULES, "least for the order")]
+    columns = [f"{at}: {what}" for at in budgets for what in (*RULES, "least by sizes alone")]
     yield "| order | " + " | ".join(columns) + " |"
     yield "|---|" + "--:|" * len(columns)
     named = [("the network's own", own), ("least peak, as elsewhere here", peak.order)]

@@ -99,7 +99,8 @@ def _at_peak(both: list[Row]) -> Iterator[Claim]:
         f"but for {', '.join(without)}",
         "in part",
         "how the arena is used moves it: [by the worst fit with tensors as"
-        " listed](#the-arena-in-other-readings) but for FCN alone",
+        " listed](#the-arena-in-other-readings) but for FCN alone, in one of its four settings; that it has"
+        " traffic in the others is not explained",
     )
 
 
@@ -215,5 +216,5 @@ def _nasnet(records: list[Row]) -> Iterator[Claim]:
             ""
             if more
             else "[which order of least peak](#orders-of-least-peak) decides it for Belady's rule; by the"
-            " greedy one none has more until the arena takes the worst fit",
+            " greedy one none has more until the arena takes the worst fit, and few then: not explained",
         )

@@ -80,7 +80,8 @@ def _divided_beside_fixed(nas: list[Row]) -> Claim:
         f"more (Table II: on {_further(theirs)})",
         f"on {_further(ours)}; {ours[most][0]:.2f} s apart at most, {TITLES[most]}",
         "yes, but one" if sum(one[0] < max(one[1:]) for one in ours.values()) == 1 else "in part",
-        "each has one network that is the other way round, and DARTS's seconds are the same for every budget",
+        "each has one network on which one of the two given orders has more, there that of least peak and"
+        " here the own one; DARTS's seconds are the same for every budget",
     )
 
 

@@ -20,7 +20,7 @@ from onchip.multi_dnn.workload import Workload
 
 __all__ = ["TIMES", "costlier", "experiment_at", "pairs_at", "transitions"]
 
-TIMES = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0)
+TIMES = (1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 10.0, 11.0, 14.0, 20.0)
 """On every transition of every network, in time."""
 
 

@@ -4,13 +4,16 @@ move nothing, how much Eyeriss compresses, sums within convolutions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from fusion_graphs import drawn
+from optimus_causes import ratio
 from optimus_online import merged, obeying
 from optimus_parts import as_built
-from optimus_schemes import LEVELS, OLDER, OURS, PAPER, WORD, Bench, Row, energies, sized
+from optimus_schemes import LEVELS, OLDER, OURS, PAPER, WORD, Bench, Row, energies, one_sum, sized
 
+from onchip.base.errors import Infeasible
 from onchip.machines.chip import Chip, PEArray, load_chip
 from onchip.machines.chip_parts import AccessCosts
 from onchip.planners.fusion.energy import group_energy
@@ -34,6 +37,10 @@ LATE = ("alexnet_features", "vgg16", "googlenet", "mobilenet_v1", "nasnetalarge"
 """Networks on which DNNVM still gains from 256 to 1,024 KB."""
 LARGER = (256, 512, 1024, 2048, 4096, 8192)
 """KB of buffers in which it may stop."""
+EARLY = ("googlenet", "mobilenet_v1", "squeezenet1_0", "resnet1202")
+"""Networks on which an older fuser is better than no fusion at 32 KB already."""
+SMALLER = (32, 16, 8, 4)
+"""KB of buffers in which it may not be."""
 MOST = 7
 """Operators of the largest groups that obey the on-line rules."""
 
@@ -157,14 +164,36 @@ def larger(bench: Bench, name: str) -> Iterator[Row]:
         yield {"kib": kib, "words": words}
 
 
+def smaller(bench: Bench, name: str) -> Iterator[Row]:
+    """Fig. 16: what the older fusers save in smaller buffers; nothing where an operator fits nowhere."""
+    if name not in EARLY:
+        return
+    for kib in SMALLER:
+        problem = bench.problem(name, load_chip("optimus"), PAPER, budget=kib << 10)
+        with suppress(Infeasible):
+            none = bench.scheme(problem, name, "none").dram_bytes
+            saved = {how: 1 - bench.scheme(problem, name, how).dram_bytes / none for how in OLDER}
+            yield {"kib": kib} | saved
+
+
+def registers(bench: Bench, name: str) -> Iterator[Row]:
+    """Fig. 13: the exact partition's own energy with registers of one sum, over its energy as it is."""
+    if name == "nasnetalarge":
+        return
+    chip = sized(load_chip("optimus"))
+    problem = bench.problem(name, chip, PAPER)
+    groups = bench.scheme(problem, name, "exact").groups
+    yield {"times": ratio(energies(problem, groups, one_sum(chip)), energies(problem, groups, chip))}
+
+
 def compression(bench: Bench, name: str) -> Iterator[Row]:
     """Table 4: what is saved on Eyeriss, by how much the chip as built compresses its feature maps."""
     chip = load_chip("eyeriss")
     problem = bench.problem(name, chip, PAPER)
     exact = bench.scheme(problem, name, "exact").dram_bytes
-    for ratio in RATIOS:
-        built = as_built(problem, replace(chip, feature_map_compression=ratio))
-        yield {"ratio": ratio, "less": 1 - exact / built}
+    for times in RATIOS:
+        built = as_built(problem, replace(chip, feature_map_compression=times))
+        yield {"ratio": times, "less": 1 - exact / built}
 
 
 def sums(bench: Bench, name: str) -> Iterator[Row]:
@@ -185,4 +214,6 @@ TRIED: dict[str, Callable[[Bench, str], Iterator[Row]]] = {
     "cause-compression": compression,
     "cause-sums": sums,
     "cause-larger": larger,
+    "cause-smaller": smaller,
+    "cause-registers": registers,
 }

@@ -195,8 +195,9 @@ def groups(d: Data) -> Iterator[Claim]:
         ", ".join(str(TABLE_5[n][0]) for n in operators),
         ", ".join(str(count) for count in operators.values()),
         verdict(len(same), len(operators)),
-        "ResNet-50 and -152 have the paper's groups to the digit with 20 and 54 operators more: ours are 53"
-        " and 155 convolutions, sums, two pools and the last layer; which the paper counts is not said;"
+        "ResNet-50 and -152 have the paper's groups to the digit with 20 and 54 operators more, 16 and 50"
+        " sums and 4 projections each: without them 52 and 154, and ResNet-1202 1,203, one pool less than the"
+        " paper's, as CIFAR-10's has one; the paper's are the layers of the name and two pools;"
         " NASNet has the paper's 456, and its ten successors, [where parts of operators are none of their"
         " own](#nasnets-graph)",
     )

@@ -10,7 +10,7 @@ from optimus_graphs import graphs
 from optimus_more_tables import by_buffer, directions, groups, intervals, on_squeezenet, standing
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
-from optimus_tried_tables import compression, flows, larger, overlap, rooms, widths
+from optimus_tried_tables import buffers, compression, flows, overlap, registers, rooms, widths
 
 __all__ = ["TABLES"]
 
@@ -133,6 +133,7 @@ def fig13(d: Data) -> Iterator[str]:
     for r in d.all("cause-energy"):
         cells = [f"{r[change]:.2f}" for change in changes]
         yield f"| {NETWORKS[r['network']]} | {LABELS[r['how']]} | " + " | ".join(cells) + " |"
+    yield from registers(d)
     yield "\nLatency over the exact partition's under the paper's options, by the width of the DRAM's bus:\n"
     yield from head("network", *(f"{LABELS[how]}: 64 bits | 32 bits" for how in OLDER))
     for name in d.names("cause-latency"):
@@ -281,11 +282,11 @@ TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "fig2": (fig2, ("fig2",)),
     "fig7": (fig7, ("fig7",)),
     "fig12": (fig12, ("fig12",)),
-    "fig13": (fig13, ("fig13", "cause-energy", "cause-latency", "cause-overlap")),
+    "fig13": (fig13, ("fig13", "cause-energy", "cause-registers", "cause-latency", "cause-overlap")),
     "fig14": (fig14, ("fig13", "cause-words", "cause-concats", "cause-widths", "cause-room")),
     "fig15": (fig15, ("fig13",)),
     "fig16": (fig16, ("fig16",)),
-    "larger": (larger, ("cause-larger",)),
+    "larger": (buffers, ("cause-larger", "cause-smaller")),
     "fig17": (fig17, ("fig17", "cause-dataflow", "cause-flows")),
     "fig18": (fig18, ("fig18",)),
     "fig19": (fig19, ("fig19", "cause-batch")),

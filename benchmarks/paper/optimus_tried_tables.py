@@ -10,9 +10,9 @@ from optimus_paper import TABLE_4, TABLE_4_NETWORKS
 from optimus_schemes import NETWORKS, OLDER
 
 __all__ = [
-    "ahead_by_ratio", "away_by_ratio", "compression", "concats", "ends", "ends_in", "flow_energies",
-    "flows", "larger", "mean_latency", "overlap", "rooms", "stops",
-    "sums", "widths",
+    "ahead_by_ratio", "away_by_ratio", "buffers", "compression", "concats", "ends", "ends_in",
+    "flow_energies", "flows", "larger", "mean_latency", "overlap", "registers", "rooms",
+    "saved_in_the_smallest", "smaller", "stops", "sums", "widths",
 ]  # fmt: skip
 
 COMPARED = ("alexnet_features", *TABLE_4_NETWORKS[1:])
@@ -154,11 +154,42 @@ def larger(d: Data) -> Iterator[str]:
     """Fig. 16: DNNVM in tiles in larger buffers."""
     sizes = _sizes(d)
     found = stops(d)
-    yield from head("Mwords, DNNVM in tiles", *(f"{kib:,} KB" for kib in sizes), "falls no more from")
+    yield from head("Mwords, DNNVM in tiles", *(f"{kib:,} KB" for kib in sizes), "no step of 0.5 % from")
     for name in d.names("cause-larger"):
         words = (mega(d.words("cause-larger", network=name, kib=kib)) for kib in sizes)
         stop = f"{found[name]:,} KB" if name in found else "-"
         yield f"| {NETWORKS[name]} | {' | '.join(words)} | {stop} |"
+
+
+def smaller(d: Data) -> Iterator[str]:
+    """Fig. 16: what the older fusers save of no fusion in smaller buffers."""
+    if not d.all("cause-smaller"):
+        return
+    yield "\nLess than no fusion, the paper's options; no row where some operator fits nowhere:\n"
+    yield from head("network", "KB", *(LABELS[how] for how in OLDER))
+    for r in d.all("cause-smaller"):
+        cells = " | ".join(f"{100 * r[how]:.1f} %" for how in OLDER)
+        yield f"| {NETWORKS[r['network']]} | {r['kib']} | {cells} |"
+
+
+def saved_in_the_smallest(d: Data) -> tuple[int, float]:
+    """KB of the smallest buffer that is tried, and the most per cent that an older fuser saves there."""
+    least = min(int(r["kib"]) for r in d.all("cause-smaller"))
+    return least, max(100 * r[how] for r in d.all("cause-smaller", kib=least) for how in OLDER)
+
+
+def buffers(d: Data) -> Iterator[str]:
+    """Fig. 16 in larger buffers, and in smaller ones."""
+    yield from larger(d)
+    yield from smaller(d)
+
+
+def registers(d: Data) -> Iterator[str]:
+    """Fig. 13: what registers of one sum cost the exact partition itself."""
+    if not d.all("cause-registers"):
+        return
+    said = ", ".join(f"{NETWORKS[r['network']]} {r['times']:.2f}" for r in d.all("cause-registers"))
+    yield f"\nThe exact partition's own energy with registers of one sum, over what it is: {said}."
 
 
 def stops(d: Data) -> dict[str, int]:

@@ -62,7 +62,7 @@ def draw(folder: Path) -> None:
 
 def _fig_8(path: Path) -> None:
     """Draw Fig. 8 from the page: it takes a checkout of TinyEngine to measure."""
-    found = [(row[1].split(" ", 1), numbers([*row[2:8], *row[9:12]])) for row in rows("fig8", 13)]
+    found = [(row[1].split(" ", 1), numbers([*row[2:8], *row[10:13]])) for row in rows("fig8", 14)]
     labels = [f"{size.split('x')[0]}, {channels.replace(' ', '')}" for (size, channels), _ in found]
     millions = [
         ("instructions, millions", [(n[0], n[3], n[6]) for _, n in found]),

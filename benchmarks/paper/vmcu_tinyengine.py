@@ -55,20 +55,24 @@ def fig_8(checkout: Path) -> Iterator[str]:
             _equal(found[kind])
     counted = "instructions | loads | stores"
     yield (
-        f"| case | layer | onchip: {counted} | TinyEngine: {counted} | of which columns "
-        f"| in floating point: {counted} | bytes that differ |"
+        f"| case | layer | onchip: {counted} | TinyEngine: {counted} | columns, of its instructions "
+        f"| of its loads and stores | in floating point: {counted} | bytes that differ |"
     )
-    yield f"|--:|---|{'--:|' * 11}"
+    yield f"|--:|---|{'--:|' * 12}"
     for i, (one, other) in enumerate(zip(found[KINDS[0]], found[KINDS[4]], strict=True), 1):
         assert isinstance(one.layer, Conv)
-        beforehand = columns(one.layer, checkout).instructions / one.theirs.instructions
+        beforehand = columns(one.layer, checkout)
+        shares = (
+            beforehand.instructions / one.theirs.instructions,
+            _accesses(beforehand) / _accesses(one.theirs),
+        )
         first, second, third = (
             f"{c.instructions:,} | {c.loads:,} | {c.stores:,}" for c in (one.ours, one.theirs, other.theirs)
         )
         wrong = other.different / prod(one.layer.output_shape)
         yield (
-            f"| {i} | {one.layer.name.replace('>', ' > ')} | {first} | {second} | {beforehand:.1%} "
-            f"| {third} | {wrong:.1%} |"
+            f"| {i} | {one.layer.name.replace('>', ' > ')} | {first} | {second} "
+            f"| {shares[0]:.1%} | {shares[1]:.1%} | {third} | {wrong:.1%} |"
         )
     yield ""
     yield f"| case | fewer instructions: {' | '.join(KINDS)} | fewer accesses, as they are |"
