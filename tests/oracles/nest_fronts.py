@@ -10,7 +10,7 @@ front, and of some others, is derived by the checker, too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations, product
@@ -70,7 +70,7 @@ class Placed:
     ring: tuple[tuple[int, ...], ...]
 
 
-class TooMany(Exception):  # noqa: N818 - an answer, not an error
+class TooMany(Exception):
     """A group has more plans than are looked at."""
 
 
@@ -88,9 +88,7 @@ class Forced:
         ways: tuple[int, int] = (1, 1),
     ) -> None:
         self.axes, self.loops, self.copies, self.most = axes, loops, copies, most
-        self.choices = [
-            copies * (ways[0] if b.maker is None else ways[0] * ways[1]) for b in axes.buffers
-        ]
+        self.choices = [copies * (ways[0] if b.maker is None else ways[0] * ways[1]) for b in axes.buffers]
         self.uses = [
             Counter(use.buffer for use in (*cut.reads, *cut.constants, cut.writes)) for cut in axes.operators
         ]
@@ -227,7 +225,9 @@ def _inside(items: Sequence[Node]) -> Iterator[int]:
             yield from _inside(item[2])
 
 
-def _bodies(items: tuple[Node, ...], axes: int = -1, tile: int = 0, first: int = 0, up: int = -1) -> list[Body]:
+def _bodies(
+    items: tuple[Node, ...], axes: int = -1, tile: int = 0, first: int = 0, up: int = -1
+) -> list[Body]:
     """Return a body and those inside it, in the order in which they are walked."""
     found = [Body(up, axes, tile, items, frozenset(_inside(items)))]
     for item in items:
@@ -343,7 +343,11 @@ def worded_network(random: Random) -> Network:
     lines = [
         random.choice(("a MatMul: h(m,f) = x(m,d) A(d,f)", "a MatMul+bias: h(m,f) = x(m,d) A(d,f) c(f)")),
         random.choice(
-            ("b MatMul: z(m,y) = h(m,f) B(f,y)", "b MatMul: z(m,f) = w(m,e) B(e,f)", "b Relu: z(m,f) = h(m,f)")
+            (
+                "b MatMul: z(m,y) = h(m,f) B(f,y)",
+                "b MatMul: z(m,f) = w(m,e) B(e,f)",
+                "b Relu: z(m,f) = h(m,f)",
+            )
         ),
     ]
     outputs = ["z"]

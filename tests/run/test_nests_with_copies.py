@@ -98,7 +98,7 @@ def test_plans_for_the_shortest_time_compute_the_same(
     chip = Chip("example", 4, "float32", tiles=TILES)
     made = onchip.plan(source, chip, 4 * budget, fuse=True, objective="latency")
     assert any(copies(group.tiling) for group in made.groups if isinstance(group.tiling, Nest))
-    report = onchip.run(made)
+    report = made.run()
     moved = report.moved
     assert moved.compulsory + moved.spill + moved.reload + moved.weights == made.result.dram_bytes
 

@@ -23,7 +23,7 @@ PATIENCE = 60.0
 """Seconds for tiles unless the options state others: what is searched for has no end of its own."""
 
 OF_NESTS = ("latency", "edp")
-"""Objectives of plans in nests, on a chip with rates of tiles: the times of whole operators are of another law."""
+"""Objectives of plans in nests, on a chip with rates of tiles: whole operators have times by another law."""
 
 WHOLE = 0.3
 """The share of a time limit after which the plan of whole tensors ends."""
@@ -96,7 +96,8 @@ def best(
 def why_whole(fusing: JointOptions, placing: PlacementOptions, on: Chip) -> str:
     """Return why tensors stay whole, if an option asks for what tiles do not have; else nothing."""
     if placing.objective in OF_NESTS and on.tiles is None:
-        return f"tensors stay whole: {on.name} states no rates of tiles, and --objective {placing.objective} needs them"
+        asked = f"--objective {placing.objective}"
+        return f"tensors stay whole: {on.name} states no rates of tiles, which {asked} needs for tiles"
     try:
         refuse(fusing, placing)
     except UsageError as no:

@@ -188,7 +188,11 @@ def is_grouped(plan: Plan) -> bool:
     return any(g.tiling is not None for g in plan.groups)
 
 
-AIMS = {"latency": "fastest", "energy": "of least energy", "edp": "of the least product of energy and latency"}
+AIMS = {
+    "latency": "fastest",
+    "energy": "of least energy",
+    "edp": "of the least product of energy and latency",
+}
 """The objectives of plans in tiles besides the bytes that cross, and what a plan is by each."""
 
 
@@ -345,7 +349,11 @@ def _aimed_sentence(plan: Plan, room: str) -> str:
     what = AIMS[goal]
     if plan.result.status == "optimal":
         return f"{_proven(plan, what)} within {room}: {aimed(goal, value)}."
-    least = f"{_no(plan)} plan of its space takes less than {aimed(goal, bound)}" if bound else "no bound is known"
+    least = (
+        f"{_no(plan)} plan of its space takes less than {aimed(goal, bound)}"
+        if bound
+        else "no bound is known"
+    )
     return f"{what.capitalize()} found within {room}: {aimed(goal, value)}; {least}."
 
 
@@ -504,7 +512,7 @@ def room_needed_by(timeline: Timeline, absence: Absence) -> str:
 
 
 def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
-    """Return time and energy of all DRAM bytes, and of an inference, for chips that state them: (what, value)."""
+    """Return time and energy of DRAM bytes and inference, for chips that state them: (what, value)."""
     rows = []
     total = timeline.traffic.total
     bandwidth = plan.chip.dram_bytes_per_second

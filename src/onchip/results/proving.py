@@ -106,9 +106,7 @@ def prove(
 
 def stated_bounds(plan: Plan) -> tuple[str, ...]:
     """Return the meaningful bounds in a plan: those above 0."""
-    return tuple(
-        bound for goal, (_, bound) in GOALS.items() if goal != "edp" and getattr(plan.result, bound)
-    )
+    return tuple(bound for goal, (_, bound) in GOALS.items() if goal != "edp" and getattr(plan.result, bound))
 
 
 def _found(outcome: Outcome, plan: Plan, goal: str, made: Plan | None, reason: str = "") -> Proof:

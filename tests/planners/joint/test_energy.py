@@ -34,9 +34,7 @@ CHIP = Chip(
     1,
     "int8",
     tiles=TILES,
-    rates=Rates(
-        dram_picojoules_per_byte=120.0, scratchpad_picojoules_per_byte=1.5, mac_picojoules=0.25
-    ),
+    rates=Rates(dram_picojoules_per_byte=120.0, scratchpad_picojoules_per_byte=1.5, mac_picojoules=0.25),
 )
 
 

@@ -25,9 +25,7 @@ def test_every_rule_leaves_nests_out_and_none_of_the_front(rule: str) -> None:
     network = WORDED.network
     group = compiled_for(network, (0, 1), frozenset(bits(network.input_roots | network.output_roots)), TILES)
     assert group is not None
-    with_it, without = (
-        group.front(1, rules=FrontRules(**{**ALONE, rule: on})) for on in (True, False)
-    )
+    with_it, without = (group.front(1, rules=FrontRules(**{**ALONE, rule: on})) for on in (True, False))
     figures = [[(one.bytes, one.time, one.scratch) for one in found.found] for found in (with_it, without)]
     assert figures[0] == figures[1]
     assert with_it.complete

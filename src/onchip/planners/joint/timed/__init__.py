@@ -1,4 +1,4 @@
-"""The least time of a plan in nests, or product of energy and time, on a chip with rates of tiles: docs/objectives.md.
+"""The least time of a plan in nests, or product of energy and time: docs/objectives.md.
 
 Every run of the plan of fewest bytes, and of a partition that is chosen anew, becomes the best nest
 that a compiled search finds, with copies of its buffers. Groups begin beside the one before where that pays.

@@ -1,9 +1,9 @@
 """What a plan in nests makes small: its time, or the product of its energy and its time.
 
-Energy is linear in the bytes that cross. The least product of two sums of groups is that of the sum of one and
-a multiple of the other, for some multiple: of all pairs (energy, time) a corner of their convex hull has it.
-So groups are searched for the least time plus a price of their bytes, and the price follows from what was
-found: the time of the plan for the share of its energy that a byte has.
+Energy is linear in the bytes that cross, and both are sums over groups. Of all pairs (energy, time) a corner
+of the convex hull has the least product, and for some price of a byte it has the least time and price
+together. So groups are searched for that, and the price follows from what was found: the time of the plan for
+the share of its energy that a byte has.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests.search import buffers_of, operators_of
 from onchip.plans import Leaf, Loop, Nest, Ways
 
-__all__ = ["Compiled", "Fronted", "FrontRules", "NestTime", "compiled_for"]
+__all__ = ["Compiled", "FrontRules", "Fronted", "NestTime", "compiled_for"]
 
 
 NOTHING = Fraction(0)
@@ -75,8 +75,8 @@ class Compiled:
     """A group on a chip, ready to be priced and searched.
 
     `leaving` are the buffers (indices of `axes.buffers`) that leave the group, `whole` those that lie on chip
-    whole while it runs. With `paired` a loop may go along axes that no tensor links. Raises `ValueError` for more than 64 operators, buffers or axes, and `NoTimes` for
-    products that no axes give.
+    whole while it runs. With `paired` a loop may go along axes that no tensor links. Raises `ValueError` for
+    more than 64 operators, buffers or axes, and `NoTimes` for products that no axes give.
     """
 
     def __init__(
@@ -159,9 +159,9 @@ class Compiled:
     ) -> Fronted:
         """Return the front of all nests of at most so many `loops`, with up to `copies` of every buffer.
 
-        They are those of every order of the operators, tile, home and ring, every buffer kept by a body unless
-        another leaf there takes it, too, in the order of the buffers, on the best sides of the array; with
-        `channels` through every channel. It ends after `most` nests and prices.
+        They are those of every order of the operators, tile, home and ring, every buffer kept by a body
+        unless another leaf there takes it, too, in the order of the buffers, on the best sides of the array;
+        with `channels` through every channel. It ends after `most` nests and prices.
         """
         rules = rules or FrontRules()
         answer = self.core.fronts(

@@ -47,9 +47,7 @@ class Hastened:
 
 
 class Fastest:
-    """The nest of a group in some room that costs an aim least; groups that differ in names alone are searched
-    once.
-    """
+    """The best nest of a group in some room; groups that differ in names alone are searched once."""
 
     def __init__(
         self, problem: FusionProblem, plan: Plan, limits: Limits, effort: int, aim: Aim | None = None

@@ -1,10 +1,11 @@
-"""The partition into groups of neighbouring operators that together cost least: time, or what else is aimed at.
+"""The partition into groups of neighbouring operators whose costs together are least: time, or another aim.
 
 Groups of fewest bytes are not the fastest. Intervals of the network's order that hang together are searched
 for their fastest nests, or for those that cost an aim least; as groups run one after the other, their times
-and their bytes add up, and the best partition follows operator by operator. A tensor between groups goes through DRAM, or lies whole on chip from the group
-that makes it to the last one that reads it: the groups meanwhile have so much less room, and move none of it.
-Whole tensors are chosen one by one, each where the whole plan gets better.
+and bytes add up, and the best partition follows operator by operator. A tensor between groups goes through
+DRAM, or lies whole on chip from the group that makes it to the last one that reads it: the groups meanwhile
+have so much less room, and move none of it. Whole tensors are chosen one by one, each where the whole plan
+gets better.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def streamed_of(problem: FusionProblem, operators: tuple[int, ...]) -> frozenset
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Groups, as ends of intervals of the order, with the tensors that lie whole between them, and their cost."""
+    """Groups, as ends of intervals of the order, the tensors that lie whole between them, and their cost."""
 
     cost: int
     ends: tuple[int, ...]
