@@ -103,3 +103,13 @@ def test_a_byte_costs_what_the_share_of_its_energy_costs_in_time() -> None:
     assert aim.cost(10, 0) == 10
     assert aim.cost(0, 3) == -(-3 * aim.per_byte.numerator // aim.per_byte.denominator)
     assert Aim("latency").priced_as(made) == Aim("latency")
+
+
+def test_without_fuse_times_are_of_nests_where_the_chip_has_rates_of_tiles() -> None:
+    whole = replace(CHIP, tiles=None, rates=Rates(dram_bytes_per_second=1e9, macs_per_second=1e9))
+    made = onchip.plan(WORDED.network, whole, 90, objective="latency")
+    assert not made.groups
+    assert any("states no rates of tiles" in note for note in made.notes)
+    in_nests = onchip.plan(WORDED.network, CHIP, 48, objective="latency")
+    assert in_nests.options["planner"] == "joint"
+    assert in_nests.result.latency_picoseconds is not None
