@@ -5,8 +5,8 @@
 NETWORK is what `onchip plan` takes: a file, or `zoo:NAME`. Each is planned for the fewest bytes, with tensors
 apart, as the search for time begins with; every run of that plan becomes its own nest with the best one or
 two copies of every buffer (*fewest bytes*). Beside it stands the plan that `--objective latency` makes. The
-checker prices both. The chips are below: those of `time_known_values.py`, and three made of `EDGE`. *Bound* is
-that of every plan of nests. CPU seconds are of both plans together. Exit code 1 where a plan for time is
+checker prices both. The chips are below: those of `time_known_values.py`, and three made of `EDGE`. *Bound*
+is that of every plan of nests. CPU seconds are of both plans together. Exit code 1 where a plan for time is
 slower.
 """
 

@@ -25,6 +25,9 @@ __all__ = ["EFFORT", "SPACE", "quickest"]
 PRICES = 3
 """How often bytes get another price for the least product."""
 
+SAME_PRICE = 20
+"""Prices that differ by less than one part in so many find the same plans."""
+
 FIRST_EFFORT, EFFORT, PLAN_EFFORT = 800_000, 6_000_000, 60_000_000
 """The effort of the search for every group that a partition may have, for those of the best one, and at last
 for all groups of the plan together, if that is more: steps of nests that are walked, and forty for every nest
@@ -63,8 +66,9 @@ def quickest(
         found = _quickest(plan, problem, began, limits, aim, bounds)
         if best is not None and aim.value(found) >= aim.value(best):
             return best
-        best, aim = found, aim.priced_as(found)
-        if limits.over():
+        best, before = found, aim.per_byte
+        aim = aim.priced_as(found)
+        if limits.over() or abs(aim.per_byte - before) * SAME_PRICE < before:
             break
     assert best is not None
     return best
