@@ -38,7 +38,7 @@ __all__ = ["LOOPS", "Forced", "front_trial"]
 LOOPS = {1: 3, 2: 2, 3: 2, 4: 1}
 """The most loops of a tree, by the number of operators."""
 
-MOST_PLANS = 12_000
+MOST_PLANS = 6_000
 """Groups with more plans are left out."""
 
 JUDGED = 3

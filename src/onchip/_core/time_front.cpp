@@ -213,6 +213,8 @@ bool Fronts::is_idle() {
         const bool home = std::any_of(layout_.homes.begin(), layout_.homes.end(),
                                       [&](const Home& h) { return h.body >= b && h.body < body.end_body; });
         if (home || body.windows >= 0) continue;
+        // a step along windows with strides reads what steps of fewer indices leave out
+        if (problem_.rates.scratchpad && problem_.group.classes[nth(body.loop_class)].windows) continue;
         Item less = *root_;
         int gone = b;
         if (!without(less, gone) || !other_.derive(less)) continue;

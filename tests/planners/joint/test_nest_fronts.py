@@ -49,6 +49,11 @@ def test_the_worked_example_is_on_no_better_front() -> None:
     }
 
 
+def test_an_idle_loop_along_windows_with_strides_pays_where_the_scratchpad_limits_steps() -> None:
+    """Of seed 653 the fastest nest has one: its steps leave out rows that a longer one reads."""
+    assert front_trial(653)["groups"] == 1
+
+
 def test_a_search_that_ends_early_says_so() -> None:
     network = WORDED.network
     group = compiled_for(network, (0, 1), frozenset(bits(network.input_roots | network.output_roots)), TILES)
