@@ -72,7 +72,8 @@ def best(
     """
     why = why_whole(fusing, placing, on)
     if not why and bytes_ is not None and placing.objective in OF_NESTS:
-        return in_tiles(network, on, bytes_, fusing, placing, progress)
+        with Limits.of(placing, progress).interruptible() as limits:
+            return in_tiles(network, on, bytes_, fusing, placing, progress, limits.patient(PATIENCE))
     if bytes_ is None or why:
         found = whole(network, on, bytes_, placing, progress)
         return Answer(found.plan, found.context, (why,) if why else ())

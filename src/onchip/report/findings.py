@@ -189,9 +189,9 @@ def is_grouped(plan: Plan) -> bool:
 
 
 AIMS = {
-    "latency": "fastest",
-    "energy": "of least energy",
-    "edp": "of the least product of energy and latency",
+    "latency": "the fastest",
+    "energy": "the least energy",
+    "edp": "the least product of energy and latency",
 }
 """The objectives of plans in tiles besides the bytes that cross, and what a plan is by each."""
 
