@@ -87,7 +87,8 @@ def row(name: str, chip_name: str, size: str, seconds: float) -> bool:
     least = solve(network, chip, budget, apart, placing, limits.until(0.4)).plan
     problem = FusionProblem.of(network, chip, fusion_options(apart), budget)
     bound = least_picoseconds(network, CHIPS[chip_name], least_bytes(problem))
-    title = f"| {name.rpartition(':')[2].rpartition('/')[2]} | {chip_name} | {size} | {len(network.operators)}"
+    called = name.removeprefix("zoo:").rpartition("/")[2]
+    title = f"| {called} | {chip_name} | {size} | {len(network.operators)}"
     try:
         plain = fewest_bytes_picoseconds(least, problem)
     except NegativeAnswer as no:
