@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from oracles.nest_fronts import front_trial
+from oracles.front_trial import front_trial
 
 
 def main() -> None:

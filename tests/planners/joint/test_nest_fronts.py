@@ -8,7 +8,7 @@ import pytest
 
 from onchip.network import bits
 from onchip.planners.joint.timed.compiled import FrontRules, compiled_for
-from oracles.nest_fronts import front_trial
+from oracles.front_trial import front_trial
 from timed_plans import TILES, WORDED
 
 
