@@ -169,7 +169,7 @@ def plan(
     state: tuple[str, ...] = (),
     capacity: int | None = None,
     seed: int = 0,
-    objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
+    objective: Literal["traffic", "peak", "latency", "energy", "edp"] = "traffic",
     fuse: bool | None = None,
     overlap: bool = True,
     nests: bool = True,
@@ -230,7 +230,7 @@ def plan(
     - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. An output that is the input with new rows behind it is a cache: it grows in a buffer of its own; =OUTPUT begins one. A `*` in both stands for the same text. May be given several times.
     - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
-    - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
+    - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `edp`: least product of energy and latency, with --fuse; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default None): Let operators run fused, in tiles (fusion and placement as one search), or keep all tensors whole. Without either, `plan` gives the better one, and others keep tensors whole.
     - `overlap` (default True): With tiles: an output may take the place of an input that dies with its operator, where that is proved safe.
     - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
@@ -648,7 +648,7 @@ def lengths(
     state: tuple[str, ...] = (),
     capacity: int | None = None,
     seed: int = 0,
-    objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
+    objective: Literal["traffic", "peak", "latency", "energy", "edp"] = "traffic",
     fuse: bool | None = None,
     overlap: bool = True,
     nests: bool = True,
@@ -691,7 +691,7 @@ def lengths(
     - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. An output that is the input with new rows behind it is a cache: it grows in a buffer of its own; =OUTPUT begins one. A `*` in both stands for the same text. May be given several times.
     - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
-    - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
+    - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `edp`: least product of energy and latency, with --fuse; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default None): Let operators run fused, in tiles (fusion and placement as one search), or keep all tensors whole. Without either, `plan` gives the better one, and others keep tensors whole.
     - `overlap` (default True): With tiles: an output may take the place of an input that dies with its operator, where that is proved safe.
     - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
@@ -732,7 +732,7 @@ def session(
     state: tuple[str, ...] = (),
     capacity: int | None = None,
     seed: int = 0,
-    objective: Literal["traffic", "peak", "latency", "energy"] = "traffic",
+    objective: Literal["traffic", "peak", "latency", "energy", "edp"] = "traffic",
     fuse: bool | None = None,
     overlap: bool = True,
     nests: bool = True,
@@ -777,7 +777,7 @@ def session(
     - `state` (default ()): INPUT=OUTPUT[@ADDRESS]: the input is on chip at the start, and the output ends in its place for the next inference. An output that is the input with new rows behind it is a cache: it grows in a buffer of its own; =OUTPUT begins one. A `*` in both stands for the same text. May be given several times.
     - `capacity` (default None): Rows that the buffers of caches given by --state have room for; without it, those that are there after this inference.
     - `seed` (default 0): Breaks ties: another seed may give another plan, as good.
-    - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `peak`: least scratchpad without any spill or reload.
+    - `objective` (default 'traffic'): `traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with prefetching; `edp`: least product of energy and latency, with --fuse; `peak`: least scratchpad without any spill or reload.
     - `fuse` (default None): Let operators run fused, in tiles (fusion and placement as one search), or keep all tensors whole. Without either, `plan` gives the better one, and others keep tensors whole.
     - `overlap` (default True): With tiles: an output may take the place of an input that dies with its operator, where that is proved safe.
     - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.

@@ -642,6 +642,8 @@ class TimedFound:
     def times(self) -> TimedTimes: ...
     @property
     def scratch(self) -> int: ...
+    @property
+    def cost(self) -> int: ...
 
 class TimedAnswer:
     @property
@@ -653,6 +655,19 @@ class TimedAnswer:
     @property
     def prices(self) -> int: ...
 
+class TimedRules:
+    def __init__(self, *, floors: bool, idle: bool, second: bool, more: bool) -> None: ...
+
+class TimedFront:
+    @property
+    def found(self) -> list[TimedFound]: ...
+    @property
+    def nests(self) -> int: ...
+    @property
+    def prices(self) -> int: ...
+    @property
+    def complete(self) -> bool: ...
+
 class TimedProblem:
     def __init__(
         self,
@@ -663,6 +678,7 @@ class TimedProblem:
         work: Sequence[TimedWork],
         rates: TimedRates,
         alignment: int,
+        paired: bool = True,
     ) -> None: ...
     @property
     def classes(self) -> list[list[int]]: ...
@@ -676,8 +692,21 @@ class TimedProblem:
         effort: int,
         seed: int,
         slack: int = 250000,
+        price: int = 0,
+        of_bytes: int = 1,
         limits: Limits,
     ) -> TimedAnswer: ...
+    def fronts(
+        self,
+        *,
+        loops: int,
+        copies: int,
+        channels: bool,
+        room: int,
+        most: int,
+        rules: TimedRules,
+        limits: Limits,
+    ) -> TimedFront: ...
 
 class PairRules:
     def __init__(self, *, dominance: bool, bounds: bool) -> None: ...

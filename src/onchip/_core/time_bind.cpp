@@ -7,7 +7,7 @@
 #include "bindings.h"
 #include "border.h"
 #include "stop.h"
-#include "time_search.h"
+#include "time_front.h"
 
 namespace onchip::timed {
 
@@ -65,13 +65,18 @@ void bind(nb::module_& m) {
                   Field("steps", &Times::steps), Field("transfers", &Times::transfers), Field("busy", &Times::busy));
     answer<Priced>(m, "TimedPriced", Field("times", &Priced::times), Field("need", &Priced::need),
                    Field("scratch", &Priced::scratch), Field("arrays", &Priced::arrays));
-    answer<Found>(m, "TimedFound", Field("nest", &Found::nest), Field("times", &Found::times), Field("scratch", &Found::scratch));
+    answer<Found>(m, "TimedFound", Field("nest", &Found::nest), Field("times", &Found::times), Field("scratch", &Found::scratch),
+                  Field("cost", &Found::cost));
     answer<Answer>(m, "TimedAnswer", Field("best", &Answer::best), Field("front", &Answer::front),
                    Field("effort", &Answer::effort), Field("prices", &Answer::prices));
+    given<FrontRules>(m, "TimedRules", Field("floors", &FrontRules::floors), Field("idle", &FrontRules::idle),
+                      Field("second", &FrontRules::second), Field("more", &FrontRules::more));
+    answer<Front>(m, "TimedFront", Field("found", &Front::found), Field("nests", &Front::nests),
+                  Field("prices", &Front::prices), Field("complete", &Front::complete));
     nb::class_<Problem>(m, "TimedProblem")
-        .def(nb::init<std::vector<nests::Operator>, std::vector<nests::Buffer>, std::vector<Stored>, std::vector<Work>, Rates, Bytes>(),
+        .def(nb::init<std::vector<nests::Operator>, std::vector<nests::Buffer>, std::vector<Stored>, std::vector<Work>, Rates, Bytes, bool>(),
              nb::kw_only(), nb::arg("operators"), nb::arg("buffers"), nb::arg("stored"), nb::arg("work"), nb::arg("rates"),
-             nb::arg("alignment"))
+             nb::arg("alignment"), nb::arg("paired") = true)
         .def_prop_ro("classes",
                      [](const Problem& self) {
                          std::vector<std::vector<int>> found;
@@ -91,13 +96,24 @@ void bind(nb::module_& m) {
         .def(
             "search",
             [](const Problem& self, std::vector<Item> starts, Bytes room, std::int64_t effort, std::uint64_t seed, int slack,
-               const Wanted& wanted) {
+               std::int64_t price, std::int64_t of_bytes, const Wanted& wanted) {
                 Asked asked;
                 const Limits<Progress> limits = asked.limits<Progress>(wanted);
-                const Asks asks{std::move(starts), room, effort, seed, slack};
+                const Asks asks{std::move(starts), room, effort, seed, slack, price, of_bytes};
                 return asked.run([&] { return Search(self, asks, limits).run(); });
             },
             nb::kw_only(), nb::arg("starts"), nb::arg("room"), nb::arg("effort"), nb::arg("seed"), nb::arg("slack") = Asks{}.slack,
+            nb::arg("price") = 0, nb::arg("of_bytes") = 1, nb::arg("limits"))
+        .def(
+            "fronts",
+            [](const Problem& self, int loops, int copies, bool channels, Bytes room, std::int64_t most, const FrontRules& rules,
+               const Wanted& wanted) {
+                Asked asked;
+                const Limits<Progress> limits = asked.limits<Progress>(wanted);
+                const FrontAsks asks{loops, copies, channels, room, most, rules};
+                return asked.run([&] { return Fronts(self, asks, limits).run(); });
+            },
+            nb::kw_only(), nb::arg("loops"), nb::arg("copies"), nb::arg("channels"), nb::arg("room"), nb::arg("most"), nb::arg("rules"),
             nb::arg("limits"));
 }
 

@@ -92,11 +92,11 @@ Time Ratio::of(std::int64_t n) const {
 }
 
 Problem::Problem(std::vector<nests::Operator> operators, std::vector<nests::Buffer> buffers,
-                 std::vector<Stored> stored_, std::vector<Work> work_, Rates rates_, Bytes alignment_)
+                 std::vector<Stored> stored_, std::vector<Work> work_, Rates rates_, Bytes alignment_, bool paired_)
     : group(std::move(operators), std::move(buffers), false), stored(std::move(stored_)), work(std::move(work_)),
       rates(std::move(rates_)), alignment(alignment_), cycle(picoseconds, rates.clock) {
     // One loop may go along axes that no tensor links, too.
-    if (auto paired = group.pairings(1); !paired.empty()) group = std::move(paired[0]);
+    if (auto both = group.pairings(paired_ ? 1 : 0); !both.empty()) group = std::move(both[0]);
     if (stored.size() != group.buffers.size() || work.size() != group.size() || alignment < 1)
         throw std::invalid_argument("time: buffers and operators are not described");
     for (Id b = 0; b < stored.size(); ++b)

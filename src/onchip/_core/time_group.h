@@ -88,7 +88,7 @@ using Array = std::vector<std::vector<Id>>;
 // A group on a chip; the classes of its axes are those of nests::Group.
 struct Problem {
     Problem(std::vector<nests::Operator> operators, std::vector<nests::Buffer> buffers, std::vector<Stored> stored,
-            std::vector<Work> work, Rates rates, Bytes alignment);
+            std::vector<Work> work, Rates rates, Bytes alignment, bool paired = true);
 
     Bytes up(Bytes bytes) const { return (bytes + alignment - 1) / alignment * alignment; }
     // True if the buffer comes from outside or leaves, so that a body may keep it.

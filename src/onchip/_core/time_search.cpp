@@ -50,7 +50,9 @@ Item alone(const Problem& problem, std::int64_t tile) {
 }  // namespace
 
 Search::Search(const Problem& problem, const Asks& asks, const Limits<Progress>& limits)
-    : problem_(problem), asks_(asks), clock_(limits), layout_(problem), walk_(problem), moves_(problem, asks.seed) {}
+    : problem_(problem), asks_(asks), clock_(limits), layout_(problem), walk_(problem), moves_(problem, asks.seed) {
+    if (asks.price > 0) worth_ = Ratio(asks.price, asks.of_bytes);
+}
 
 bool Search::over() { return clock_.late(answer_.effort).has_value(); }
 
@@ -59,24 +61,26 @@ std::optional<Found> Search::price(const Item& nest, Time below, std::int64_t st
     const bool legal = layout_.derive(nest);
     for (const Windows& slid : layout_.windows)  // each turn is found for every operator and home
         answer_.effort += slid.turns * static_cast<std::int64_t>(problem_.group.size() + layout_.homes.size()) / 8;
-    if (!legal || layout_.need > asks_.room || layout_.floor() >= below) return std::nullopt;
+    if (!legal || layout_.need > asks_.room) return std::nullopt;
+    const Time crossing = cost_of(layout_.bytes), left = below - crossing;
+    if (layout_.floor() >= left) return std::nullopt;
     ++answer_.prices;
-    const auto times = walk_.times(layout_, below, steps);
+    const auto times = walk_.times(layout_, left, steps);
     answer_.effort += walk_.walked();
     if (!times) return std::nullopt;
     const Bytes scratch = layout_.extent();
     if (scratch > asks_.room) return std::nullopt;
-    return Found{nest, *times, scratch, walk_.walked()};
+    return Found{nest, *times, scratch, walk_.walked(), times->time + crossing};
 }
 
 void Search::note(const Found& found) {
-    if (!answer_.best || found.times.time < answer_.best->times.time) answer_.best = found;
+    if (!answer_.best || found.cost < answer_.best->cost) answer_.best = found;
     auto& front = answer_.front;
     for (const Found& known : front)
-        if (known.times.time <= found.times.time && known.scratch <= found.scratch) return;
-    std::erase_if(front, [&](const Found& known) { return found.times.time <= known.times.time && found.scratch <= known.scratch; });
+        if (known.cost <= found.cost && known.scratch <= found.scratch) return;
+    std::erase_if(front, [&](const Found& known) { return found.cost <= known.cost && found.scratch <= known.scratch; });
     front.insert(std::upper_bound(front.begin(), front.end(), found,
-                                  [](const Found& a, const Found& b) { return a.times.time < b.times.time; }), found);
+                                  [](const Found& a, const Found& b) { return a.cost < b.cost; }), found);
     if (front.size() > most_front) front.pop_back();
 }
 
@@ -113,26 +117,26 @@ Found Search::chain(Found from, std::int64_t effort, int slack) {
         const std::int64_t left = million - (answer_.effort - began) * million / effort;  // of a million
         const std::int64_t a = static_cast<std::int64_t>(moves_.random.below(million)), b = static_cast<std::int64_t>(moves_.random.below(million));
         const std::int64_t by = left * left / million * slack / million * a / million * b / million;  // of a million
-        const Time below = now.times.time + now.times.time / million * by + 1;
+        const Time below = now.cost + now.cost / million * by + 1;
         auto found = price(tried, below, std::max(most_steps, 2 * now.walked));
         if (!found) continue;
         now = std::move(*found);
         note(now);
-        if (now.times.time < best.times.time) best = now;
+        if (now.cost < best.cost) best = now;
     }
     return best;
 }
 
 Answer Search::run() {
     std::vector<Found> pool;
-    const auto by_time = [](const Found& a, const Found& b) { return a.times.time < b.times.time; };
+    const auto by_cost = [](const Found& a, const Found& b) { return a.cost < b.cost; };
     const auto add = [&](const Item& start) {
         if (auto found = begin(start)) pool.push_back(std::move(*found));
     };
     for (const Item& start : asks_.starts) add(start);
     for (const std::int64_t tile : {1, 32, 256}) add(alone(problem_, tile));
     if (pool.empty()) return answer_;
-    std::stable_sort(pool.begin(), pool.end(), by_time);
+    std::stable_sort(pool.begin(), pool.end(), by_cost);
     if (pool.size() > most_starts) pool.resize(most_starts);
     for (std::size_t n = 0; pool.size() < most_chains; ++n) pool.push_back(pool[n]);
     // Many short chains, then half as many from the best of them, and so on to one.
@@ -141,7 +145,7 @@ Answer Search::run() {
     for (int n = 0; n < rounds; ++n, slack = slack * 2 / 5) {
         const std::int64_t each = std::max<std::int64_t>(1, round / static_cast<std::int64_t>(pool.size()));
         for (Found& one_ : pool) one_ = chain(std::move(one_), each, slack);
-        std::stable_sort(pool.begin(), pool.end(), by_time);
+        std::stable_sort(pool.begin(), pool.end(), by_cost);
         pool.resize((pool.size() + 1) / 2);
     }
     return answer_;

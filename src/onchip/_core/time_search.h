@@ -1,5 +1,6 @@
-// A search for the fastest nest of one group in some room: changes of a nest, kept where they take little longer, less
-// and less so. Its effort counts, not the clock, so that an answer does not depend on the machine.
+// A search for the nest of one group with the least cost in some room: its time, or its time and a price of its bytes.
+// Changes of a nest are kept where they cost little more, less and less so. Its effort counts, not the clock, so that an
+// answer does not depend on the machine.
 #pragma once
 #include <optional>
 #include <vector>
@@ -15,11 +16,12 @@ struct Found {
     Times times;
     Bytes scratch = 0;
     std::int64_t walked = 0;  // steps
+    Time cost = 0;            // picoseconds, with the price of its bytes
 };
 
 struct Answer {
     std::optional<Found> best;
-    std::vector<Found> front;  // none of these is as fast as another one in as little scratch; fastest first
+    std::vector<Found> front;  // none of these costs as little as another one in as little scratch; the least cost first
     std::int64_t effort = 0, prices = 0;
 };
 
@@ -28,7 +30,8 @@ struct Asks {
     Bytes room = 0;
     std::int64_t effort = 0;
     std::uint64_t seed = 0;
-    int slack = 250'000;  // the part, in millionths, by which a change may be slower at first
+    int slack = 250'000;  // the part, in millionths, by which a change may cost more at first
+    std::int64_t price = 0, of_bytes = 1;  // picoseconds for so many bytes that cross
 };
 
 using Progress = std::int64_t;  // the effort so far
@@ -40,6 +43,7 @@ class Search {
 
   private:
     std::optional<Found> price(const Item& nest, Time below, std::int64_t steps);
+    Time cost_of(Bytes bytes) const { return worth_ ? worth_->of(bytes) : 0; }
     std::optional<Found> begin(const Item& start);
     Found chain(Found from, std::int64_t effort, int slack);
     bool fits(Item& nest);
@@ -48,6 +52,7 @@ class Search {
 
     const Problem& problem_;
     const Asks& asks_;
+    std::optional<Ratio> worth_;
     Clock<Progress> clock_;
     Layout layout_;
     Walk walk_;

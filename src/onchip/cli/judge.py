@@ -173,6 +173,10 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | 
     if latency is not None:
         bound = "" if least is None else f", claimed lower bound {least:,} ps"
         print(f"  latency {latency:,} ps{bound}; {len(made.timing):,} times hold")
+    spent, least = result.energy_picojoules, result.energy_lower_bound_picojoules
+    if spent is not None:
+        bound = "" if least is None else f", claimed lower bound {least:,} pJ"
+        print(f"  energy {spent:,} pJ{bound}")
 
 
 def _as_nests(made: api.Plan) -> dict[str, Any]:

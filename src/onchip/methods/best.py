@@ -22,6 +22,9 @@ __all__ = ["PATIENCE", "best", "in_tiles", "whole", "why_whole"]
 PATIENCE = 60.0
 """Seconds for tiles unless the options state others: what is searched for has no end of its own."""
 
+OF_NESTS = ("latency", "edp")
+"""Objectives of plans in nests, on a chip with rates of tiles: whole operators have times by another law."""
+
 WHOLE = 0.3
 """The share of a time limit after which the plan of whole tensors ends."""
 
@@ -67,7 +70,10 @@ def best(
 
     Where an option keeps tensors whole, the answer says so.
     """
-    why = why_whole(fusing, placing)
+    why = why_whole(fusing, placing, on)
+    if not why and bytes_ is not None and placing.objective in OF_NESTS:
+        with Limits.of(placing, progress).interruptible() as limits:
+            return in_tiles(network, on, bytes_, fusing, placing, progress, limits.patient(PATIENCE))
     if bytes_ is None or why:
         found = whole(network, on, bytes_, placing, progress)
         return Answer(found.plan, found.context, (why,) if why else ())
@@ -88,8 +94,11 @@ def best(
     return found
 
 
-def why_whole(fusing: JointOptions, placing: PlacementOptions) -> str:
+def why_whole(fusing: JointOptions, placing: PlacementOptions, on: Chip) -> str:
     """Return why tensors stay whole, if an option asks for what tiles do not have; else nothing."""
+    if placing.objective in OF_NESTS and on.tiles is None:
+        asked = f"--objective {placing.objective}"
+        return f"tensors stay whole: {on.name} states no rates of tiles, which {asked} needs for tiles"
     try:
         refuse(fusing, placing)
     except UsageError as no:

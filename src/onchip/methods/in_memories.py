@@ -60,7 +60,7 @@ def best_in_memories(
     Where only one of the two exists, that is the answer.
     """
     level = level_of(on, memories, name)
-    why = why_whole(fusing, placing)
+    why = why_whole(fusing, placing, on)
     if why:
         return Answer(
             plan_in_memories(network, on, memories, placing, Limits.of(placing, progress)), {}, (why,)

@@ -434,6 +434,20 @@ class Result:
     version: str = ""
     claim_sha256: str = ""
 
+    @property
+    def energy_delay(self) -> int | None:
+        """The product of energy and latency, in picojoules times picoseconds; None without either."""
+        return _product(self.energy_picojoules, self.latency_picoseconds)
+
+    @property
+    def energy_delay_lower_bound(self) -> int | None:
+        """The product of their bounds; None without either."""
+        return _product(self.energy_lower_bound_picojoules, self.latency_lower_bound_picoseconds)
+
+
+def _product(energy: int | None, latency: int | None) -> int | None:
+    return None if energy is None or latency is None else energy * latency
+
 
 @dataclass(frozen=True, slots=True)
 class Timed:

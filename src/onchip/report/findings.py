@@ -188,10 +188,18 @@ def is_grouped(plan: Plan) -> bool:
     return any(g.tiling is not None for g in plan.groups)
 
 
+AIMS = {
+    "latency": "the fastest",
+    "energy": "the least energy",
+    "edp": "the least product of energy and latency",
+}
+"""The objectives of plans in tiles besides the bytes that cross, and what a plan is by each."""
+
+
 def dram_bound(plan: Plan) -> int:
     """Return the claimed least DRAM bytes of any partition into groups; 0 where nothing is claimed."""
     r = plan.result
-    if r.status == "optimal":
+    if r.status == "optimal" and objective(plan) not in AIMS:
         return r.dram_bytes
     stated = getattr(r, "dram_lower_bound_bytes", None) or plan.options.get("dram_lower_bound_bytes")
     return stated if type(stated) is int else 0
@@ -200,12 +208,13 @@ def dram_bound(plan: Plan) -> int:
 def _goal(plan: Plan) -> tuple[int, int]:
     """Return the value of the plan's objective, and the bound claimed of it."""
     r = plan.result
-    if is_grouped(plan) and objective(plan) != "latency":
+    if is_grouped(plan) and objective(plan) not in AIMS:
         return r.dram_bytes, dram_bound(plan)
     value, bound = {
         "peak": (r.extent_bytes, r.peak_lower_bound_bytes),
         "latency": (r.latency_picoseconds, r.latency_lower_bound_picoseconds),
         "energy": (r.energy_picojoules, r.energy_lower_bound_picojoules),
+        "edp": (r.energy_delay, r.energy_delay_lower_bound),
     }.get(objective(plan), (r.traffic_bytes, r.lower_bound_bytes))
     return value or 0, bound or 0
 
@@ -291,7 +300,7 @@ def status_sentence(plan: Plan, traffic: int) -> str:
     if is_of_ram(plan):
         return _ram_sentence(plan)
     if is_grouped(plan):
-        return _grouped_sentence(plan, room)
+        return _aimed_sentence(plan, room) if objective(plan) in AIMS else _grouped_sentence(plan, room)
     if any(section.merge for section in plan.sections) and plan.result.status != "optimal":
         return _sectioned_sentence(plan, room)
     among, no = _among(plan), _no(plan)
@@ -331,6 +340,28 @@ def _ram_sentence(plan: Plan) -> str:
         return f"{needs}, {how[:1].lower()}{how[1:]} in its space."
     least = r.peak_lower_bound_bytes or 0
     return f"{needs}; {_no(plan)} plan of its space needs fewer than {exact(least)}."
+
+
+def _aimed_sentence(plan: Plan, room: str) -> str:
+    """Return a sentence on a plan in tiles by an objective of `AIMS`."""
+    goal = objective(plan)
+    value, bound = _goal(plan)
+    what = AIMS[goal]
+    if plan.result.status == "optimal":
+        return f"{_proven(plan, what)} within {room}: {aimed(goal, value)}."
+    least = (
+        f"{_no(plan)} plan of its space takes less than {aimed(goal, bound)}"
+        if bound
+        else "no bound is known"
+    )
+    return f"{what.capitalize()} found within {room}: {aimed(goal, value)}; {least}."
+
+
+def aimed(goal: str, value: int) -> str:
+    """Return a figure of an objective of `AIMS` in words."""
+    if goal == "latency":
+        return short_time(value)
+    return f"{value * 1e-9:,.4g} mJ" if goal == "energy" else f"{value * 1e-15:,.4g} nJ s"
 
 
 def _joint_sentence(plan: Plan, room: str) -> str:
@@ -481,7 +512,7 @@ def room_needed_by(timeline: Timeline, absence: Absence) -> str:
 
 
 def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
-    """Return time and energy of all DRAM bytes, for chips that state bandwidth or energy: (what, value)."""
+    """Return time and energy of DRAM bytes and inference, for chips that state them: (what, value)."""
     rows = []
     total = timeline.traffic.total
     bandwidth = plan.chip.dram_bytes_per_second
@@ -490,6 +521,11 @@ def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
     energy = plan.chip.dram_picojoules_per_byte
     if energy is not None:
         rows.append(("Energy of DRAM transfers", f"{total * energy * 1e-9:,.3g} mJ"))
+    spent, product = plan.result.energy_picojoules, plan.result.energy_delay
+    if spent is not None:
+        rows.append(("Energy of one inference", aimed("energy", spent)))
+    if product is not None:
+        rows.append(("Energy times latency", aimed("edp", product)))
     return tuple(rows)
 
 

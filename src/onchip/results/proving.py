@@ -26,6 +26,7 @@ GOALS = {
     "peak": ("extent_bytes", "peak_lower_bound_bytes"),
     "latency": ("latency_picoseconds", "latency_lower_bound_picoseconds"),
     "energy": ("energy_picojoules", "energy_lower_bound_picojoules"),
+    "edp": ("energy_delay", "energy_delay_lower_bound"),
     "dram": ("dram_bytes", "dram_lower_bound_bytes"),
     "memory": ("memory_picoseconds", "memory_lower_bound_picoseconds"),
 }
@@ -105,7 +106,7 @@ def prove(
 
 def stated_bounds(plan: Plan) -> tuple[str, ...]:
     """Return the meaningful bounds in a plan: those above 0."""
-    return tuple(bound for _, bound in GOALS.values() if getattr(plan.result, bound))
+    return tuple(bound for goal, (_, bound) in GOALS.items() if goal != "edp" and getattr(plan.result, bound))
 
 
 def _found(outcome: Outcome, plan: Plan, goal: str, made: Plan | None, reason: str = "") -> Proof:

@@ -14,14 +14,19 @@ from onchip.plans import Alloc, Join, Move, Nest, PinnedWeights, Plan, Rings, Ro
 
 __all__ = ["prove_named", "why_outside"]
 
-_TIMED = ("traffic", "latency", "energy")
+_TIMED = ("traffic", "latency", "energy", "edp")
 
 _PROVES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "placement": {"traffic": _TIMED, "latency": _TIMED, "energy": _TIMED, "peak": (*_TIMED, "peak")},
     "baseline": {"traffic": ("traffic",)},
     "memories": {"memory": ("traffic", "memory")},
     "fusion": {"dram": ("dram",)},
-    "joint": {"dram": ("dram",), "latency": ("dram", "latency")},
+    "joint": {
+        "dram": ("dram",),
+        "energy": ("dram", "energy"),
+        "latency": ("dram", "latency"),
+        "edp": ("dram", "energy", "latency", "edp"),
+    },
     "segments": {"peak": ("peak",)},
     "rows": {"peak": ("peak",)},
     "branches": {"traffic": ()},

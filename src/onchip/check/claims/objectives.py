@@ -15,6 +15,7 @@ BOUNDED: Mapping[str, tuple[str, str]] = {
     "peak": ("extent_bytes", "peak_lower_bound_bytes"),
     "latency": ("latency_picoseconds", "latency_lower_bound_picoseconds"),
     "energy": ("energy_picojoules", "energy_lower_bound_picojoules"),
+    "edp": ("energy_delay", "energy_delay_lower_bound"),
     "dram": ("dram_bytes", "dram_lower_bound_bytes"),
     "memory": ("memory_picoseconds", "memory_lower_bound_picoseconds"),
 }

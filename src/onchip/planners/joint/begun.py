@@ -80,7 +80,7 @@ def _beside(made: Plan, budget: int, caches: Caches, least: int) -> Plan:
         options=made.options,
         space=f"{made.result.space}, each cache in a buffer of its own throughout",
     )
-    if found.result.dram_bytes > least:
+    if found.result.dram_bytes > least or made.options.get("objective") != "dram":
         return found
     return bind(replace(found, result=replace(found.result, status="optimal")))
 

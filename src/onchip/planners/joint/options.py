@@ -76,8 +76,9 @@ DEFAULTS = JointOptions(fuse=True)
 SHARED = ("time_limit", "memory_limit", "seed", "in_place")
 """Options of placement that joint planning obeys; `in_place` is a part of `overlap`."""
 
-OBJECTIVES = ("traffic", "latency")
-"""The figures that joint plans may make small: bytes that cross, or on chips with rates of tiles the time."""
+OBJECTIVES = ("traffic", "energy", "latency", "edp")
+"""The figures that joint plans may make small: bytes that cross, energy, or on chips with rates of tiles the
+time, and the product of both."""
 
 
 def refuse(options: JointOptions, placing: PlacementOptions) -> None:
@@ -108,7 +109,7 @@ class FusedPlacementOptions:
     concat_views: bool = like(JointOptions, "concat_views")
     channel_tile: int | None = like(JointOptions, "channel_tile")
     in_place: bool = like(PlacementOptions, "in_place")
-    objective: Literal["traffic", "peak", "latency", "energy"] = like(PlacementOptions, "objective")
+    objective: Literal["traffic", "peak", "latency", "energy", "edp"] = like(PlacementOptions, "objective")
     memory_limit: int = like(PlacementOptions, "memory_limit")
     seed: int = like(PlacementOptions, "seed")
     time_limit: float | None = like(PlacementOptions, "time_limit")

@@ -24,7 +24,8 @@ def _options_of(plan: Plan) -> FusedPlacementOptions:
     What is the objective `traffic` for users is `dram` in a plan: weights count, too.
     """
     nests = plan.options.get("nests", False)
-    goal = "latency" if plan.options.get("objective") == "latency" else "traffic"
+    goal = plan.options.get("objective")
+    goal = "traffic" if goal in (None, "dram") else goal
     found: FusedPlacementOptions = recorded(
         FusedPlacementOptions, plan, but=("nests", "objective"), nests=nests, objective=goal
     )

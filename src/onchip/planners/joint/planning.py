@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
-from onchip.check import certify
+from onchip.check import certify, energy
 from onchip.machines.chip import Chip
 from onchip.network import Network, mask
 from onchip.network.reaches import reach_for
@@ -28,11 +28,11 @@ from onchip.planners.joint.nests import LAST_LOOKS, MORE_LOOKS, MOST_LOOKS, Nest
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import moved_bytes, program
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
-from onchip.planners.joint.timed import quickest
+from onchip.planners.joint.timed import Goal, quickest
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
-from onchip.plans import Group, Nest, Plan
+from onchip.plans import Group, Join, Nest, Plan, Status
 
 __all__ = ["Joint", "plan", "solve"]
 
@@ -107,8 +107,10 @@ def solve(
     placing = placing or PlacementOptions()
     refuse(options, placing)
     with (limits or Limits.of(placing)).interruptible() as limits:
-        if placing.objective == "latency":
-            return _in_time(network, chip, budget, options, placing, limits)
+        if placing.objective == "latency" or placing.objective == "edp":
+            return _in_time(network, chip, budget, options, placing, limits, placing.objective)
+        if placing.objective == "energy":
+            return _in_energy(network, chip, budget, options, placing, limits)
         return _Run(network, chip, budget, options, placing, limits).run()
 
 
@@ -119,17 +121,20 @@ def _in_time(
     options: JointOptions,
     placing: PlacementOptions,
     limits: Limits,
+    goal: Goal,
 ) -> Joint:
-    """Return the fastest plan found, from the one of fewest bytes.
+    """Return the best plan found for a goal, from the one of fewest bytes.
 
     What stays at an address of its own, and is joined by no concat, may run in any nest.
     """
     if chip.tiles is None:
         raise UsageError(
-            f"latency with --fuse needs the rates of tiles, and {chip.name} states none", item="--objective"
+            f"{goal} with --fuse needs the rates of tiles, and {chip.name} states none", item="--objective"
         )
     if not options.nests:
-        raise UsageError("latency with --fuse is of nests, and --no-nests forbids them", item="--objective")
+        raise UsageError(f"{goal} with --fuse is of nests, and --no-nests forbids them", item="--objective")
+    if goal == "edp":
+        chip.require("dram_picojoules_per_byte", "--objective edp")
     apart = replace(options, overlap=False, concat_views=False)
     run = _Run(
         network,
@@ -140,7 +145,44 @@ def _in_time(
         limits.until(SEARCHED),
     )
     made = run.run()
-    return replace(made, plan=quickest(made.plan, run.problem, run.began, limits))
+    return replace(made, plan=quickest(made.plan, run.problem, run.began, limits, goal))
+
+
+def _in_energy(
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: JointOptions,
+    placing: PlacementOptions,
+    limits: Limits,
+) -> Joint:
+    """Return the plan of fewest bytes with its energy, and a bound of it.
+
+    Energy grows with the bytes alone, but that what a concat joins in DRAM is neither read nor written. So
+    the bound is that of the fewest bytes with all concats joined that may be.
+    """
+    chip.require("dram_picojoules_per_byte", "--objective energy")
+    run = _Run(network, chip, budget, options, replace(placing, objective="traffic"), limits)
+    made = run.run()
+    plan, r = made.plan, made.plan.result
+    joined = [Join(network.operators[v].name) for v in run.joins]
+    bound = energy(network, plan.chip, r.dram_lower_bound_bytes or 0, joined)
+    status: Status = "optimal" if r.energy_picojoules == bound else "feasible"
+    certified = certify(
+        network,
+        chip,
+        budget,
+        plan.program,
+        status=status,
+        lower_bound_bytes=r.lower_bound_bytes,
+        dram_lower_bound_bytes=r.dram_lower_bound_bytes,
+        energy_lower_bound_picojoules=bound,
+        space=r.space,
+        seconds=time.perf_counter() - run.began,
+        groups=plan.groups,
+        options={**plan.options, "objective": "energy"},
+    )
+    return replace(made, plan=certified)
 
 
 @dataclass(frozen=True, slots=True)

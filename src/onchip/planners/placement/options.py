@@ -96,10 +96,11 @@ class PlacementOptions:
 
     seed: int = option(0, "Breaks ties: another seed may give another plan, as good.", group="Effort")
 
-    objective: Literal["traffic", "peak", "latency", "energy"] = option(
+    objective: Literal["traffic", "peak", "latency", "energy", "edp"] = option(
         "traffic",
         "`traffic`: fewest DRAM bytes; `energy`: least energy; `latency`: shortest inference, with "
-        "prefetching; `peak`: least scratchpad without any spill or reload.",
+        "prefetching; `edp`: least product of energy and latency, with --fuse; `peak`: least scratchpad "
+        "without any spill or reload.",
         group="Goal",
     )
 

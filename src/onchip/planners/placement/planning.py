@@ -181,6 +181,8 @@ def _refuse_if_unanswerable(chip: Chip, budget: int | None, options: PlacementOp
             chip.require(key, "--objective latency")
     elif options.objective == "energy":
         chip.require("dram_picojoules_per_byte", "--objective energy")
+    elif options.objective == "edp":
+        raise UsageError("edp is planned in tiles: --fuse", item="--objective")
     elif options.objective == "peak" and (options.pin or options.state):
         raise UsageError("keeps nothing on chip: use another with --pin or --state", item="objective peak")
     if budget is None and options.objective != "peak":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from onchip import _core
 from onchip.check.nest_clock import work_of_axes
@@ -19,7 +20,13 @@ from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests.search import buffers_of, operators_of
 from onchip.plans import Leaf, Loop, Nest, Ways
 
-__all__ = ["Compiled", "NestTime", "compiled_for"]
+__all__ = ["Compiled", "FrontRules", "Fronted", "NestTime", "compiled_for"]
+
+
+NOTHING = Fraction(0)
+
+UNLIMITED = 2**60
+"""More bytes than any scratchpad has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +44,39 @@ class NestTime:
     busy: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FrontRules:
+    """What leaves nests out of the search for a front; the front is the same without any.
+
+    `floors`: nests that take no less than a known one in every figure. `idle`: loops that only add steps.
+    `second`: on one channel a second copy makes no nest slower; `more`: from two copies on one more does not.
+    """
+
+    floors: bool = True
+    idle: bool = True
+    second: bool = True
+    more: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fronted:
+    """Nests of which none is as good as another one in bytes, time and scratch; fewest bytes first.
+
+    `complete` if no nest of the space is missing. `nests` and `prices` were looked at.
+    """
+
+    found: tuple[NestTime, ...]
+    complete: bool
+    nests: int
+    prices: int
+
+
 class Compiled:
     """A group on a chip, ready to be priced and searched.
 
     `leaving` are the buffers (indices of `axes.buffers`) that leave the group, `whole` those that lie on chip
-    whole while it runs. Raises `ValueError` for more than 64 operators, buffers or axes, and `NoTimes` for
-    products that no axes give.
+    whole while it runs. With `paired` a loop may go along axes that no tensor links. Raises `ValueError` for
+    more than 64 operators, buffers or axes, and `NoTimes` for products that no axes give.
     """
 
     def __init__(
@@ -55,6 +89,7 @@ class Compiled:
         *,
         alignment: int = 1,
         accumulator: int | None = None,
+        paired: bool = True,
     ) -> None:
         self.axes = axes
         work = work_of_axes(network, axes)
@@ -68,6 +103,7 @@ class Compiled:
             work=[_core.TimedWork(products=w.products, vector=w.vector) for w in work],
             rates=_rates(tiles),
             alignment=alignment,
+            paired=paired,
         )
         self.classes = self.core.classes
         self.at = {cut.name: n for n, cut in enumerate(axes.operators)}
@@ -83,9 +119,17 @@ class Compiled:
         return None if found is None else self._found(item, found.times, found.scratch)
 
     def search(
-        self, starts: Iterable[Nest], room: int, effort: int, seed: int = 0, limits: Limits = NO_LIMITS
+        self,
+        starts: Iterable[Nest],
+        room: int,
+        effort: int,
+        seed: int = 0,
+        price: Fraction = NOTHING,
+        limits: Limits = NO_LIMITS,
     ) -> list[NestTime]:
         """Return the fastest nests found in `room` bytes, each in less scratch than those before it.
+
+        With a `price`, in picoseconds for each byte that crosses, those of the least time and price together.
 
         It begins with the nests `starts`, and some of its own. Its `effort` are steps walked and nests looked
         at, so that the answer does not depend on the machine.
@@ -96,9 +140,46 @@ class Compiled:
             room=room,
             effort=effort,
             seed=seed,
+            price=price.numerator,
+            of_bytes=price.denominator,
             limits=limits.core(lambda _: limits.stopped()),
         )
         return [self._found(found.nest, found.times, found.scratch) for found in answer.front]
+
+    def front(
+        self,
+        loops: int,
+        *,
+        copies: int = 2,
+        channels: bool = False,
+        room: int | None = None,
+        most: int = 10_000_000,
+        rules: FrontRules | None = None,
+        limits: Limits = NO_LIMITS,
+    ) -> Fronted:
+        """Return the front of all nests of at most so many `loops`, with up to `copies` of every buffer.
+
+        They are those of every order of the operators, tile, home and ring, every buffer kept by a body
+        unless another leaf there takes it, too, in the order of the buffers, on the best sides of the array;
+        with `channels` through every channel. It ends after `most` nests and prices.
+        """
+        rules = rules or FrontRules()
+        answer = self.core.fronts(
+            loops=loops,
+            copies=copies,
+            channels=channels,
+            room=UNLIMITED if room is None else room,
+            most=most,
+            rules=_core.TimedRules(
+                floors=rules.floors, idle=rules.idle, second=rules.second, more=rules.more
+            ),
+            limits=limits.core(lambda _: limits.stopped()),
+        )
+        found = sorted(
+            (self._found(one.nest, one.times, one.scratch) for one in answer.found),
+            key=lambda one: (one.bytes, one.time, one.scratch),
+        )
+        return Fronted(tuple(found), answer.complete, answer.nests, answer.prices)
 
     # -- nests as the core knows them ----------------------------------------------------------------------
 
@@ -166,12 +247,17 @@ class Compiled:
         )
 
     def _found(self, item: _core.TimedItem, times: _core.TimedTimes, scratch: int) -> NestTime:
-        priced = self.core.price(nest=item)
-        assert priced is not None
-        arrays = [tuple(tuple(side) for side in array) for array in priced.arrays]
-        keep, ways = self._kept(item)
-        nest = Nest(tuple(self._node(inner, arrays) for inner in item.body), keep, ways)
+        nest = self.nest_of(item)
         return NestTime(nest, times.time, times.bytes, scratch, times.work, tuple(times.busy))
+
+    def nest_of(self, item: _core.TimedItem) -> Nest:
+        """Return a nest of the core, on the best sides of the array if it is legal."""
+        priced = self.core.price(nest=item)
+        arrays: list[tuple[tuple[int, ...], ...]] = [()] * len(self.at)
+        if priced is not None:
+            arrays = [tuple(tuple(side) for side in array) for array in priced.arrays]
+        keep, ways = self._kept(item)
+        return Nest(tuple(self._node(inner, arrays) for inner in item.body), keep, ways)
 
     def _node(self, item: _core.TimedItem, arrays: Sequence[tuple[tuple[int, ...], ...]]) -> Loop | Leaf:
         if item.operation >= 0:

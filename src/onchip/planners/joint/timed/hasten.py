@@ -16,7 +16,8 @@ from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.vector_work import vector_operations
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.renamed import renamed
-from onchip.planners.joint.timed.compiled import compiled_for
+from onchip.planners.joint.timed.aim import Aim
+from onchip.planners.joint.timed.compiled import NestTime, compiled_for
 from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest
 from onchip.planners.joint.timed.pricing import Priced, TimedGroup
@@ -46,13 +47,20 @@ class Hastened:
 
 
 class Fastest:
-    """The fastest nest of a group in some room; groups that differ in names alone are searched once."""
+    """The best nest of a group in some room; groups that differ in names alone are searched once."""
 
-    def __init__(self, problem: FusionProblem, plan: Plan, limits: Limits, effort: int) -> None:
+    def __init__(
+        self, problem: FusionProblem, plan: Plan, limits: Limits, effort: int, aim: Aim | None = None
+    ) -> None:
         assert plan.chip.tiles is not None
         self.problem, self.tiles, self.limits, self.effort = problem, plan.chip.tiles, limits, effort
+        self.aim = aim or Aim()
         self.known: dict[object, tuple[GroupAxes, Priced | None]] = {}
         self.rooms: dict[object, dict[int, tuple[GroupAxes, Priced]]] = {}
+
+    def cost(self, one: Priced | NestTime) -> int:
+        """Return what a nest costs."""
+        return self.aim.cost(one.time, one.bytes)
 
     def group(self, operators: tuple[int, ...], streamed: Collection[int]) -> TimedGroup:
         """Return the group of some operators on the problem's chip."""
@@ -74,7 +82,7 @@ class Fastest:
         own: Nest | None = None,
         effort: int | None = None,
     ) -> Priced | None:
-        """Return the fastest nest found in `room` bytes, of which `own` may be one; None if none fits.
+        """Return the best nest found in `room` bytes, of which `own` may be one; None if none fits.
 
         With an `effort` the search goes on from the one that is known.
         """
@@ -104,7 +112,7 @@ class Fastest:
     def in_more_room(self, key: object, room: int) -> tuple[GroupAxes, Priced] | None:
         """Return what was found in no less room than this, if it fits here, too."""
         fit = [
-            (found.time, more, axes, found)
+            (self.cost(found), more, axes, found)
             for more, (axes, found) in self.rooms.get(key, {}).items()
             if more >= room >= found.scratch
         ]
@@ -141,10 +149,15 @@ class Fastest:
         runs = max(1, effort // ONE_SEARCH)
         for n in range(runs):  # in turn from what is known, and from nests of its own alone
             found = compiled.search(
-                begun if n % 2 == 0 else (), room, effort // runs, seed + n, limits=self.limits
+                begun if n % 2 == 0 else (),
+                room,
+                effort // runs,
+                seed + n,
+                price=self.aim.per_byte,
+                limits=self.limits,
             )
             for one in found:
-                if best is not None and one.time >= best.time:
+                if best is not None and self.cost(one) >= self.cost(best):
                     break
                 law = group.lawful(one.nest)
                 if law is not None and law.layout.extent <= room:

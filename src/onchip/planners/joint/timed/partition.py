@@ -1,10 +1,11 @@
-"""The partition into groups of neighbouring operators whose times together are least.
+"""The partition into groups of neighbouring operators whose costs together are least: time, or another aim.
 
 Groups of fewest bytes are not the fastest. Intervals of the network's order that hang together are searched
-for their fastest nests; as groups run one after the other, their times add up, and the best partition
-follows operator by operator. A tensor between groups goes through DRAM, or lies whole on chip from the group
-that makes it to the last one that reads it: the groups meanwhile have so much less room, and move none of it.
-Whole tensors are chosen one by one, each where the whole plan gets faster.
+for their fastest nests, or for those that cost an aim least; as groups run one after the other, their times
+and bytes add up, and the best partition follows operator by operator. A tensor between groups goes through
+DRAM, or lies whole on chip from the group that makes it to the last one that reads it: the groups meanwhile
+have so much less room, and move none of it. Whole tensors are chosen one by one, each where the whole plan
+gets better.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ROUNDS = 4
 """Times that the best partition is searched longer, and made again."""
 
 OPTIMISM = 24
-"""A group that was searched for a short time may still get faster by one part in so many."""
+"""A group that was searched for a short time may still get better by one part in so many."""
 
 PACKING_NODES = 20_000
 """The nodes of the search for addresses."""
@@ -46,9 +47,9 @@ def streamed_of(problem: FusionProblem, operators: tuple[int, ...]) -> frozenset
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Groups, as ends of intervals of the order, with the tensors that lie whole between them."""
+    """Groups, as ends of intervals of the order, the tensors that lie whole between them, and their cost."""
 
-    time: int
+    cost: int
     ends: tuple[int, ...]
     whole: frozenset[int]
 
@@ -95,8 +96,8 @@ class _Partitions:
                 break
             t = max(between, key=lambda t: (self.size[t], -t))
             tried.add(t)
-            other = self.settled(best.whole | {t}, best.time)
-            if other is not None and other.time < best.time and self.addresses(other) is not None:
+            other = self.settled(best.whole | {t}, best.cost)
+            if other is not None and other.cost < best.cost and self.addresses(other) is not None:
                 best = other
         return self.program(best)
 
@@ -125,9 +126,9 @@ class _Partitions:
         return found
 
     def best(self, whole: frozenset[int], below: int | None) -> Partition | None:
-        """Return the best partition with some tensors whole; None if it is not below some time."""
+        """Return the best partition with some tensors whole; None if it is not below some cost."""
         count = len(self.order)
-        best: list[tuple[int, int] | None] = [(0, 0)]  # picoseconds up to an operator, the last group's first
+        best: list[tuple[int, int] | None] = [(0, 0)]  # the cost up to an operator, the last group's first
         self.whole = whole
         for end in range(1, count + 1):
             options = []
@@ -142,10 +143,10 @@ class _Partitions:
                     return None
                 found = self.group(first, end, whole)
                 if found is not None:
-                    time = found.time
+                    cost = self.fastest.cost(found)
                     if not self.long(first, end):
-                        time -= time // OPTIMISM
-                    options.append((before[0] + time, first))
+                        cost -= cost // OPTIMISM
+                    options.append((before[0] + cost, first))
             best.append(min(options, default=None))
         last = best[-1]
         if last is None or (below is not None and last[0] >= below):

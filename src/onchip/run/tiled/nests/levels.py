@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onchip.run.tiled.nests.forms import Span
@@ -70,6 +70,13 @@ class Home:
     last: int = 0
     wide: bool = False
     """All of it is summed at a time, so its elements are as wide as partial sums."""
+    copies: int = 1
+    """With two or more it owns so many slots as long as the nest runs, and fills lie in them by turns."""
+
+    @property
+    def slots(self) -> int:
+        """Return its slots: what the whole nest keeps is filled once, and a ring has room for its rows."""
+        return self.copies if self.level.above and self.ring is None else 1
 
     def region(self, sizes: Sequence[int]) -> tuple[Span, ...]:
         """Return the part of the buffer that is here in this turn."""
@@ -142,6 +149,8 @@ class Level:
     end: list[list[Home]] = field(default_factory=list)
     beside: dict[int, list[Beside]] = field(default_factory=dict)
     """Accumulators, by the item as long as which they live."""
+    copies: Mapping[str, int] = field(default_factory=dict)
+    """Of what it keeps, by name."""
     start: int = 0
     """The first leaf in it, in the order of the leaves; `stop` is one past the last."""
     stop: int = 0

@@ -1,4 +1,6 @@
-"""The addresses of a nest's homes in its scratch: the lowest that is free for as long as each is alive."""
+"""The addresses of a nest's homes in its scratch: the lowest that is free for as long as each is alive.
+
+What has several copies has all of its slots for as long as the nest runs."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def places_of(tree: Tree, axes: GroupAxes, chip: PlanChip) -> tuple[dict[Home | 
     """
     every: list[Home | Beside] = [*tree.homes, *tree.beside]
     lives = {home: tree.lives(home) for home in every}
-    sizes = {home: chip.round_up(_bytes(home, axes, chip)) for home in every}
+    sizes = {home: _bytes(home, axes, chip) for home in every}
     orders = (
         sorted(every, key=lambda home: (-sizes[home], lives[home])),
         sorted(every, key=lambda home: (lives[home][0], -lives[home][1], -sizes[home])),
@@ -55,6 +57,13 @@ def _placed(
 def _bytes(home: Home | Beside, axes: GroupAxes, chip: PlanChip) -> int:
     if isinstance(home, Beside):
         buffer = axes.buffers[home.buffer]
-        return prod(home.most(buffer.sides)) * chip.accumulated(buffer.element) * (home.values or 1)
+        held = prod(home.most(buffer.sides))
+        return chip.round_up(held * chip.accumulated(buffer.element) * (home.values or 1))
     buffer = axes.buffers[home.buffers[-1]]
-    return prod(home.most(buffer.sides)) * (chip.accumulated(buffer.element) if home.wide else buffer.element)
+    width = chip.accumulated(buffer.element) if home.wide else buffer.element
+    most = home.most(buffer.sides)
+    slot = chip.round_up(prod(most) * width)
+    if home.ring is None or home.ring.windows is None or home.turning is None:
+        return home.slots * slot
+    new = max(high - low for low, high in home.ring.windows.moved[home.number])
+    return slot + (home.copies - 1) * chip.round_up(prod(most) // max(most[home.turning], 1) * new * width)

@@ -172,6 +172,8 @@ class NestRun:
                 f"its nest takes {need:,} bytes, and its scratch has {(end - start) // state.slots.scale:,}",
             )
         self.start = start
+        self.fills = dict.fromkeys(self.tree.homes, 0)
+        """How often each home was given back."""
         for b, life in whole_lives(state, group.name, self.axes.buffers, self.whole).items():
             self.lives[None, b] = life
             for x in self.tree.sharing.get(b, (b,))[:-1]:
@@ -439,8 +441,12 @@ class NestRun:
         self.state.arena.hand_over(*self.place(sums), claim)
 
     def place(self, home: Home | Beside) -> Span:
-        """Return the bytes of a home in the arena."""
+        """Return the bytes of a home in the arena: those of the slot in which its fill lies."""
         (low, high), scale = self.places[home], self.state.slots.scale
+        if isinstance(home, Home) and home.slots > 1:
+            size = (high - low) // home.slots
+            low += self.fills[home] % home.slots * size
+            high = low + size
         return self.start + low * scale, self.start + high * scale
 
     def advance(self, home: Home) -> None:
@@ -481,6 +487,7 @@ class NestRun:
             return
         claim = Claim(f"the scratch of {self.group.name}", self.state.index)
         self.state.arena.hand_over(*self.place(home), claim)
+        self.fills[home] += 1
 
     def _inner(self, b: int, t: int) -> Array:
         """Return what was made of a tensor that stays inside; what nobody needed is as in the reference."""

@@ -47,7 +47,7 @@ class Tree:
         """The buffers that lie in the place of one, itself the last."""
         self.loops: list[Turns] = []
         self.count = 0
-        self.root = Level((), (), frozenset(nest.keep))
+        self.root = Level((), (), frozenset(nest.keep), copies=dict(nest.ways.copies))
         self.root.path = (self.root,)
         self.fill(self.root, nest.body)
         if len(self.leaf) != len(self.number):
@@ -116,6 +116,7 @@ class Tree:
             raise IllegalTiling("nest-operators", f"a loop is over an axis of {unknown or 'nothing'}")
         over = {self.number[name]: axis for name, axis in loop.over}
         made = self.turns(level, over, loop.tile, loop.keep, loop.ring)
+        made.level.copies = dict(loop.ways.copies)
         known = {(o, axis): self.last.get((o, axis)) for o, axis in over.items()}
         self.last |= dict.fromkeys(known, made)
         before = set(self.leaf)
@@ -249,7 +250,8 @@ class Tree:
     def _home(self, number: int, buffers: tuple[int, ...], level: Level, keys: Sequence[UseKey]) -> Home:
         name, last = self.axes.buffers[buffers[-1]].name, level.above[-1:]
         ring = last[0] if last and last[0].level is level and name in last[0].ring else None
-        return Home(number, buffers, level, tuple(keys), ring=ring)
+        copies = level.copies.get(name, 1) if name in level.keep else 1
+        return Home(number, buffers, level, tuple(keys), ring=ring, copies=copies)
 
     def _slide(self, turns: Turns) -> None:
         """Find the ranges of a loop along which windows slide, and refuse other loops over several sizes."""
@@ -354,6 +356,8 @@ class Tree:
         """Return the leaves while which a home is alive, by their order."""
         if isinstance(home, Beside):
             return _leaves(home.level, home.level.items[home.item])
+        if home.copies > 1:
+            return 0, self.count
         first, last = (home.level.items[at] for at in (home.first, home.last))
         return _leaves(home.level, first)[0], _leaves(home.level, last)[1]
 
