@@ -89,7 +89,7 @@ RESULTS = (
     ),
     Result(
         "hax-conn.md",
-        ("paper/hax_conn.py --into docs/hax-conn.md", "paper/hax_conn_acceptance.py"),
+        ("paper/hax_conn.py --into docs/hax-conn.md",),
         quick=(
             Quick(f"paper/hax_conn.py --only {SIMULATED}"),
             Quick("paper/hax_conn.py --only pairs", varies=r"\| \d+ \| \d+ (?=\| \d+ \|$)"),
