@@ -53,7 +53,7 @@ FIG_7_TIMES = (
     r"|(?<=^\| (?:light|heavy) )\|.*|(?<=^\| medium )\|.*"  # all pairs
 )
 """The columns of Fig. 7 that are times of this machine; latencies stay."""
-COUNTED = "claims formulas errata table2 fig7 fig9 fig10"
+COUNTED = "claims formulas errata table2 fig7 fig9 fig10 fig11 fig12"
 
 MCU_FILES = " ".join(
     f"{{kept}}/models/{name}.tflite"
@@ -108,7 +108,10 @@ RESULTS = (
     Result(
         "vmcu.md",
         ("paper/vmcu.py --into docs/vmcu.md --draw docs/images",),
-        quick=(Quick(f"paper/vmcu.py --only {COUNTED}"),),
+        quick=(
+            Quick(f"paper/vmcu.py --only {COUNTED}"),
+            Quick("paper/vmcu.py --only table3 window modulo", programs=EMULATED),
+        ),
         needs="gcc-arm-none-eabi and qemu-system-arm; Fig. 8 and Table 3 beside TinyEngine stay without"
         " `--tinyengine DIR`, a checkout of it",
     ),
@@ -151,7 +154,13 @@ RESULTS = (
             "paper/cosma.py measure {kept}/cosma.json",
             "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
         ),
-        quick=(Quick("paper/cosma.py render --section arena arena_all belady orders"),),
+        quick=(
+            Quick("paper/cosma.py render --section arena arena_all belady orders"),
+            Quick(
+                "paper/cosma.py render --only res* --only fcn* --only s3d --section fig3 plans",
+                varies=r"(?<=optimal )(\| [\d.]+ ){2}|\| [\d.]+ (?=\| [\d,]+ \| [\d.]+ \|$)",
+            ),
+        ),
         needs="pip install 'onchip[docs]'",
     ),
     Result(
