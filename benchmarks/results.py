@@ -14,7 +14,7 @@ networks are not measured again. A command that needs files or checkouts that ot
 where they are not there, with a line that says so; its rows stay as they are on the page.
 
 `--note` keeps the CPU seconds of each page in results_cpu.json, and writes them into docs/results.md. A page
-of which data were kept before gets no figure, since its run was shorter.
+of which something was left out, or of which data were kept before, gets no figure.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ def unused(result: Result) -> bool:
 
 def noted(kind: str, do: Callable[[Result], bool], result: Result) -> bool:
     """Do it, and keep its CPU seconds where it was done whole; into docs/results.md, too."""
-    whole = kind == "quick" or unused(result)
+    done = not any(lacking(result, command) for command in result.commands) and unused(result)
+    whole = not any(wanting(one.programs) for one in result.quick) if kind == "quick" else done
     began = spent()
     good = do(result)
     seconds = spent() - began
