@@ -168,6 +168,7 @@ RESULTS = (
         ("paper/optimus.py --data {kept}/optimus.json --into docs/optimus.md",),
         quick=(
             Quick("paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*"),
+            Quick("paper/optimus.py --only fig1 fig16 --networks [avs]*"),
             Quick("paper/optimus.py --only fig12"),
             Quick("paper/optimus.py --only larger graphs"),
         ),
