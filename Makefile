@@ -60,7 +60,7 @@ $(DOCS): $(STAMP) pyproject.toml
 pictures: setup ## draw the pictures of README and documentation again (needs chromium)
 	@$(BIN)/python scripts/pictures.py
 
-bench-quick: setup ## some six minutes of one core: hold the results pages to what their scripts print
+bench-quick: setup ## some quarter of an hour of one core: hold the results pages to what their scripts print
 	@$(BIN)/python benchmarks/results.py --quick
 
 bench: $(DOCS) ## some hours: measure everything again, into the results pages

@@ -2,29 +2,40 @@
 makes which page is in `results_pages.py`.
 
     python benchmarks/results.py --list
-    python benchmarks/results.py --quick               # `make bench-quick`: some six minutes
-    python benchmarks/results.py [--only PATTERN]      # `make bench`: all, some hours; writes into docs/
+    python benchmarks/results.py --quick [--only PATTERN]    # `make bench-quick`
+    python benchmarks/results.py [--only PATTERN] [--note]   # `make bench`: all; writes into docs/
 
 `--quick` runs those whose figures are counts and come soon, prints them, and holds every row of their
 tables to the page: a row that the page does not have ends it with exit code 1. Times are passed over,
-since they are the machine's. The full run puts sections into their pages where a script can (`--into`),
-writes what others print to build/results/, and says how many of those rows stand on the page as they are.
-DATA files of two-step scripts are kept there, too: measured networks are not measured again. A command that
-needs files or checkouts that others publish is left out where they are not there, with a line that says so;
-its rows stay as they are on the page."""
+since they are the machine's. The full run puts sections into their pages where a script can (`--into`) and
+says how many rows of the page it changed; it writes what others print to build/results/, and says how many
+of those rows stand on the page as they are. DATA files of two-step scripts are kept there, too: measured
+networks are not measured again. A command that needs files or checkouts that others publish is left out
+where they are not there, with a line that says so; its rows stay as they are on the page.
+
+`--note` keeps the CPU seconds of each page in results_cpu.json, and writes them into docs/results.md. A page
+of which something was left out, or of which data were kept before, gets no figure.
+"""
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import json
 import re
+import resource
 import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from results_pages import DECIMAL, KEPT, RESULTS, ROOT, Result, filled, lacking
+from page_marks import put_into
+from results_pages import DECIMAL, KEPT, RESULTS, ROOT, Quick, Result, filled, lacking, wanting
+
+CPU = ROOT / "benchmarks" / "results_cpu.json"
+"""CPU seconds of the full and the quick commands of each page, as they were measured."""
 
 
 def run(command: str, *, shown: bool) -> tuple[int, str]:
@@ -57,35 +68,39 @@ def rows(text: str, varies: str) -> list[str]:
 
 def missing(result: Result, printed: str, varies: str) -> list[str]:
     """Rows that were printed and that the page does not have, but for what `varies` matches."""
-    page = set(rows((ROOT / "docs" / result.page).read_text("utf-8"), varies))
+    page = set(rows(text_of(result), varies))
     return [row for row in rows(printed, varies) if row not in page]
+
+
+def text_of(result: Result) -> str:
+    return (ROOT / "docs" / result.page).read_text("utf-8")
 
 
 def quick(result: Result) -> bool:
     """Run a result's quick commands and hold them to the page; whether all agree."""
-    agreed = [held(result, command) for command in result.quick]  # each is run, whatever the others say
+    agreed = [held(result, one) for one in result.quick]  # each is run, whatever the others say
     return all(agreed)
 
 
-def held(result: Result, command: str) -> bool:
+def held(result: Result, one: Quick) -> bool:
     """Run one command and hold what it prints to the page."""
-    print(f"\n## {result.page}: benchmarks/{command}\n", flush=True)
-    code, printed = run(command, shown=True)
-    absent = missing(result, printed, result.varies)
-    count = len(rows(printed, result.varies))
-    for row in absent[:10]:
-        print(f"docs/{result.page} does not have: {row}", file=sys.stderr)
-    agree = code == 0 and not absent and count > 0
-    print(
-        f"{result.page}: {count - len(absent)} of {count} rows stand on the page", file=sys.stderr, flush=True
-    )
-    return agree
+    if absent := wanting(one.programs):
+        say(f"{result.page}: left out: {one.command} needs {', '.join(absent)}")
+        return True
+    print(f"\n## {result.page}: benchmarks/{one.command}\n", flush=True)
+    code, printed = run(one.command, shown=True)
+    lost = missing(result, printed, one.varies)
+    count = len(rows(printed, one.varies))
+    for row in lost[:10]:
+        say(f"docs/{result.page} does not have: {row}")
+    say(f"{result.page}: {count - len(lost)} of {count} rows stand on the page")
+    return code == 0 and not lost and count > 0
 
 
 def full(result: Result) -> bool:
     """Run all commands of a result; what is printed, and put into no page, is kept."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    printed = []
+    printed, before = [], text_of(result)
     for command in result.commands:
         if absent := lacking(result, command):
             say(f"{result.page}: left out, its rows stay: {command.split()[0]} needs {', '.join(absent)}")
@@ -96,6 +111,8 @@ def full(result: Result) -> bool:
         if code:
             say(f"{result.page}: ended with {code}")
             return False
+    if any("--into" in command for command in result.commands):
+        say(f"{result.page}: {changed(before, text_of(result))}")
     if any(part.strip() for part in printed):
         kept = KEPT / f"{Path(result.page).stem}.txt"
         kept.write_text("\n".join(printed), "utf-8")
@@ -103,10 +120,71 @@ def full(result: Result) -> bool:
     return True
 
 
+def changed(before: str, after: str) -> str:
+    """How many rows of a page are others than before, and how many of these differ in more than decimals."""
+    counts = []
+    for varies in ("", DECIMAL):
+        known = set(rows(before, varies))
+        counts.append(sum(row not in known for row in rows(after, varies)))
+    return f"{counts[0]} of {len(rows(after, ''))} rows are new, {counts[1]} of them but for decimals"
+
+
+def unused(result: Result) -> bool:
+    """Whether nothing that the result's commands keep is there yet."""
+    kept = {word for command in result.commands for word in shlex.split(filled(command))}
+    return not any(
+        word.startswith(str(KEPT)) and word.endswith(".json") and Path(word).exists() for word in kept
+    )
+
+
+def noted(kind: str, do: Callable[[Result], bool], result: Result) -> bool:
+    """Do it, and keep its CPU seconds where it was done whole; into docs/results.md, too."""
+    done = not any(lacking(result, command) for command in result.commands) and unused(result)
+    whole = not any(wanting(one.programs) for one in result.quick) if kind == "quick" else done
+    began = spent()
+    good = do(result)
+    seconds = spent() - began
+    say(f"{result.page}: {seconds:.0f} s of CPU")
+    if whole and good:
+        every = measured()
+        every.setdefault(result.page, {})[kind] = round(seconds)
+        CPU.write_text(json.dumps(every, indent=1, sort_keys=True) + "\n", "utf-8")
+        page = ROOT / "docs" / "results.md"
+        page.write_text(put_into(page.read_text("utf-8"), "results", table()), "utf-8")
+    return good
+
+
+def spent() -> float:
+    """CPU seconds of all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measured() -> dict[str, dict[str, int]]:
+    """CPU seconds by page and by kind, `full` or `quick`."""
+    found: dict[str, dict[str, int]] = json.loads(CPU.read_text("utf-8")) if CPU.exists() else {}
+    return found
+
+
+def expected(chosen: list[Result], kind: str) -> str:
+    """What these pages take, as far as it was measured."""
+    every = measured()
+    known = [every[r.page][kind] for r in chosen if kind in every.get(r.page, {})]
+    line = (
+        f"{len(chosen)} pages; {minutes(sum(known))} minutes of CPU for the {len(known)} that were measured"
+    )
+    unknown = [r.page for r in chosen if kind not in every.get(r.page, {})]
+    return line + (f"; not measured: {', '.join(unknown)}" if unknown else "")
+
+
+def minutes(seconds: int) -> str:
+    return f"{seconds / 60:.1f}" if seconds < 600 else f"{seconds / 60:.0f}"
+
+
 def standing(result: Result, printed: str) -> str:
     """How many printed rows the page has as they are, and but for decimals, times among them."""
     counts = []
-    for varies in (result.varies, DECIMAL):
+    for varies in ("", DECIMAL):
         every = len(rows(printed, varies))
         counts.append(every - len(missing(result, printed, varies)))
     return f"{counts[0]} of {every} rows stand on the page, {counts[1]} but for decimals"
@@ -118,11 +196,16 @@ def say(line: str) -> None:
 
 def table() -> str:
     """The list of docs/results.md."""
-    lines = ["| page | made by | quick | needs |", "|---|---|:-:|---|"]
+    every = measured()
+    lines = ["| page | made by | CPU, minutes | quick | needs |", "|---|---|--:|--:|---|"]
     for r in sorted(RESULTS, key=lambda r: r.page):
         scripts = dict.fromkeys("`" + c.split()[0] + "`" for c in r.commands)
-        fast = "yes" if r.quick else ""
-        lines.append(f"| [{r.page[:-3]}]({r.page}) | {', '.join(scripts)} | {fast} | {r.needs} |")
+        took = every.get(r.page, {})
+        whole = minutes(took["full"]) if "full" in took else ""
+        fast = (minutes(took["quick"]) if "quick" in took else "yes") if r.quick else ""
+        lines.append(f"| [{r.page[:-3]}]({r.page}) | {', '.join(scripts)} | {whole} | {fast} | {r.needs} |")
+    sums = [sum(took.get(kind, 0) for took in every.values()) for kind in ("full", "quick")]
+    lines.append(f"| all that were measured | | {minutes(sums[0])} | {minutes(sums[1])} | |")
     return "\n".join(lines)
 
 
@@ -131,6 +214,9 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print which script makes which page")
     parser.add_argument("--quick", action="store_true", help="hold the pages to what comes soon")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="of pages, as `corun*`")
+    parser.add_argument(
+        "--note", action="store_true", help="keep what each page took, in docs/results.md too"
+    )
     given = parser.parse_args()
     if given.list:
         print(table())
@@ -138,13 +224,12 @@ def main() -> None:
     chosen = [
         r for r in RESULTS if fnmatch.fnmatch(r.page, given.only) or fnmatch.fnmatch(r.page[:-3], given.only)
     ]
-    chosen = [r for r in chosen if (r.quick if given.quick else True)]
+    kind, do = ("quick", quick) if given.quick else ("full", full)
+    chosen = [r for r in chosen if r.quick or not given.quick]
+    say(expected(chosen, kind))
     began = time.perf_counter()
-    wrong = [r.page for r in chosen if not (quick(r) if given.quick else full(r))]
-    print(
-        f"{len(chosen) - len(wrong)} of {len(chosen)} pages as printed, {time.perf_counter() - began:.0f} s",
-        file=sys.stderr,
-    )
+    wrong = [r.page for r in chosen if not (noted(kind, do, r) if given.note else do(r))]
+    say(f"{len(chosen) - len(wrong)} of {len(chosen)} pages as printed, {time.perf_counter() - began:.0f} s")
     raise SystemExit(f"not as printed: {', '.join(wrong)}" if wrong else 0)
 
 

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DECIMAL", "KEPT", "RESULTS", "ROOT", "Result", "filled", "lacking"]
+__all__ = ["DECIMAL", "KEPT", "RESULTS", "ROOT", "Quick", "Result", "filled", "lacking", "wanting"]
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "results"
 """Where measured data are kept, and files lie that others published and that are no part of this project."""
 DECIMAL = r"\d[\d,]*\.\d+"
+EMULATED = ("arm-none-eabi-gcc", "qemu-system-arm")
+
+
+@dataclass(frozen=True)
+class Quick:
+    """A command whose table rows must stand on its page as they are, but for what matches `varies`.
+
+    It is left out where one of the `programs` is missing.
+    """
+
+    command: str
+    varies: str = ""
+    programs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Result:
     """How a page comes about: the commands, one after another.
 
-    `quick` are commands whose table rows must stand on the page as they are, but for what matches `varies`.
     `needs` is what a machine must have beside onchip. A command that names one of `given`, files and folders
     that others publish, is left out where that is not there: its rows stay as they are on the page.
     """
 
     page: str
     commands: tuple[str, ...]
-    quick: tuple[str, ...] = ()
-    varies: str = ""
+    quick: tuple[Quick, ...] = ()
     needs: str = ""
     given: tuple[str, ...] = ()
 
@@ -34,7 +47,13 @@ SIMULATED = (
     "table2 readings table4 table5 table6 setup rivals layers transitions totals strength alone vgg19 table7"
     " table8 table8_rivals fig1 fig3 fig4 fig5 fig6 sensitivity claims"
 )
-COUNTED = "claims formulas errata table2 fig7 fig9 fig10"
+FIG_7_TIMES = (
+    r"(?<=^\| \d )\| \d+\.\d+ |\| \d+ (?=(\| \d+\.\d+ ){2}\| \d+\.\d \|$)"  # after a change
+    r"|^\| \d+\.\d{3} \| \d+ "  # frames
+    r"|(?<=^\| (?:light|heavy) )\|.*|(?<=^\| medium )\|.*"  # all pairs
+)
+"""The columns of Fig. 7 that are times of this machine; latencies stay."""
+COUNTED = "claims formulas errata table2 fig7 fig9 fig10 fig11 fig12"
 
 MCU_FILES = " ".join(
     f"{{kept}}/models/{name}.tflite"
@@ -54,30 +73,45 @@ RESULTS = (
     Result(
         "placement-figures.md",
         ("placement_known_values.py --plan", "placement_in_place.py --time-limit 60"),
-        quick=("placement_known_values.py --plan",),
-        varies=DECIMAL,
+        quick=(Quick("placement_known_values.py --plan", varies=DECIMAL),),
     ),
     Result(
         "simple-method.md",
         ("paper/simple_method.py --into docs/simple-method.md",),
-        quick=("paper/simple_method.py",),
+        quick=(Quick("paper/simple_method.py"),),
         needs="pip install 'onchip[docs]'",
     ),
-    Result("corun.md", ("corun_model.py --into docs/corun.md",), quick=("corun_model.py",)),
+    Result("corun.md", ("corun_model.py --into docs/corun.md",), quick=(Quick("corun_model.py"),)),
     Result(
         "corun-profiles.md",
         ("corun_profiles.py --into docs/corun-profiles.md",),
-        quick=("corun_profiles.py",),
+        quick=(Quick("corun_profiles.py"),),
     ),
     Result(
         "hax-conn.md",
-        ("paper/hax_conn.py --into docs/hax-conn.md", "paper/hax_conn_acceptance.py"),
-        quick=(f"paper/hax_conn.py --only {SIMULATED}",),
+        ("paper/hax_conn.py --into docs/hax-conn.md",),
+        quick=(
+            Quick(f"paper/hax_conn.py --only {SIMULATED}"),
+            Quick("paper/hax_conn.py --only pairs", varies=r"\| \d+ \| \d+ (?=\| \d+ \|$)"),
+            Quick("paper/hax_conn.py --only fig7", varies=FIG_7_TIMES),
+            Quick("paper/hax_conn.py --only planning", varies=r"\| \d+ \| \d* ?\|$"),
+            Quick(
+                "paper/hax_conn.py --only searched",
+                varies=r"(?<=\+ 10 )(\| [\d.,]+ ){4}(?=\| [\d.]+ \|$)",
+            ),
+            Quick(
+                "paper/hax_conn.py --only z3 z3_long",
+                varies=r"\| \d+ \| \d+\.\d+ (?=\| \w+ \|$)|\| \d+ (?=\| not given to it)",
+            ),
+        ),
     ),
     Result(
         "vmcu.md",
         ("paper/vmcu.py --into docs/vmcu.md --draw docs/images",),
-        quick=(f"paper/vmcu.py --only {COUNTED}",),
+        quick=(
+            Quick(f"paper/vmcu.py --only {COUNTED}"),
+            Quick("paper/vmcu.py --only table3 window modulo", programs=EMULATED),
+        ),
         needs="gcc-arm-none-eabi and qemu-system-arm; Fig. 8 and Table 3 beside TinyEngine stay without"
         " `--tinyengine DIR`, a checkout of it",
     ),
@@ -120,16 +154,23 @@ RESULTS = (
             "paper/cosma.py measure {kept}/cosma.json",
             "paper/cosma.py render {kept}/cosma.json --into docs/cosma.md",
         ),
-        quick=("paper/cosma.py render --section arena arena_all belady orders",),
+        quick=(
+            Quick("paper/cosma.py render --section arena arena_all belady orders"),
+            Quick(
+                "paper/cosma.py render --only res* --only fcn* --only s3d --section fig3 plans",
+                varies=r"(?<=optimal )(\| [\d.]+ ){2}|\| [\d.]+ (?=\| [\d,]+ \| [\d.]+ \|$)",
+            ),
+        ),
         needs="pip install 'onchip[docs]'",
     ),
     Result(
         "optimus.md",
         ("paper/optimus.py --data {kept}/optimus.json --into docs/optimus.md",),
         quick=(
-            "paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*",
-            "paper/optimus.py --only fig12",
-            "paper/optimus.py --only larger graphs",
+            Quick("paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*"),
+            Quick("paper/optimus.py --only fig1 fig16 --networks [avs]*"),
+            Quick("paper/optimus.py --only fig12"),
+            Quick("paper/optimus.py --only larger graphs"),
         ),
         needs="pip install 'onchip[docs]'",
     ),
@@ -189,12 +230,12 @@ RESULTS = (
     Result(
         "fusion-algorithms.md",
         ("fusion_algorithms.py --into docs/fusion-algorithms.md",),
-        quick=("fusion_algorithms.py --only random papers ours",),
+        quick=(Quick("fusion_algorithms.py --only random papers ours"),),
     ),
     Result(
         "fusion-model.md",
         ("fusion_readings.py --into docs/fusion-model.md",),
-        quick=("fusion_readings.py",),
+        quick=(Quick("fusion_readings.py"),),
     ),
     Result("fusion-pricing.md", ("fusion_large.py",)),
     Result(
@@ -206,7 +247,7 @@ RESULTS = (
             "joint_executed.py",
             "joint_floor.py",
         ),
-        quick=("joint_graphs.py", "joint_floor.py"),
+        quick=(Quick("joint_graphs.py"), Quick("joint_floor.py")),
     ),
     Result(
         "placement-ilp.md",
@@ -225,7 +266,7 @@ RESULTS = (
             "ilp_equals_exact.py --order given --weights streamed --workers 1 --time-limit 600 --only darts"
             " pnasnet5large amoebanet_d nasnetalarge --into docs/placement-ilp.md",
         ),
-        quick=("ilp_size.py",),
+        quick=(Quick("ilp_size.py"),),
     ),
 )
 
@@ -239,3 +280,8 @@ def lacking(result: Result, command: str) -> list[str]:
     """What the command names, others publish and is not there."""
     named = [given for given in result.given if given in command]
     return [filled(given) for given in named if not Path(filled(given)).exists()]
+
+
+def wanting(programs: Iterable[str]) -> list[str]:
+    """Return the programs that this machine does not have."""
+    return [program for program in programs if shutil.which(program) is None]

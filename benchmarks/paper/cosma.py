@@ -2,13 +2,14 @@
 
     python benchmarks/paper/cosma.py measure DATA.json [--networks FOLDER] [--only PATTERN]
     python benchmarks/paper/cosma.py render DATA.json [--section claims ...] [--into docs/cosma.md]
+    python benchmarks/paper/cosma.py render --only PATTERN --section fig3 plans
 
 `measure` plans the fourteen networks at MR, MH and MP, with weights streamed ("activations") and resident
 ("with parameters"), fused and not, in onchip's ways and in the paper's four; networks come from the zoo, or
 where that lacks one from a FOLDER of `onchip.network/1` files. What DATA.json holds of other networks stays.
 `render` prints the sections (`--list` names them), or puts them into the page, and the plots beside it where
 matplotlib is installed (`pip install 'onchip[docs]'`); `--section arena arena_all belady orders` need no
-DATA.
+DATA, and with `--only` these networks are measured first, for their rows in `fig3`, `fig4` and `plans`.
 Seconds are CPU seconds of one process, the best of three where they are under half a second.
 """
 
@@ -184,9 +185,12 @@ def main() -> None:
 
         print("\n".join(cosma_page.sections({"records": [], "machine": ""})))
         return
-    needless = args.action == "render" and args.section and {*args.section} <= WITHOUT_DATA
+    unmeasured = bool(args.section) and {*args.section} <= WITHOUT_DATA
+    needless = args.action == "render" and (unmeasured or args.only)
     if args.action is None or (args.data is None and not needless):
         parser.error("say measure or render, and DATA.json")
+    if args.action == "render" and args.only and args.into:
+        parser.error("--only prints some rows of a table: it goes without --into")
     if args.action == "measure":
         import ortools.sat.python.cp_model  # noqa: F401  so that no plan's time has its import in it
 
@@ -208,7 +212,11 @@ def main() -> None:
         return
     import cosma_page
 
-    measured = {"records": [], "machine": ""} if args.data is None else json.loads(args.data.read_text())
+    if args.data is None:
+        records = [record for only in args.only or () for record in measure(args.networks, only)]
+        measured = {"records": records, "machine": ""}
+    else:
+        measured = json.loads(args.data.read_text())
     sections = cosma_page.sections(measured)
     if unknown := {*(args.section or ())} - {*sections}:
         parser.error(f"no section {', '.join(sorted(unknown))}; --list names them")

@@ -58,7 +58,7 @@ SECTIONS: dict[str, Section] = {
     "fig5": fig_5,
     "fig6": fig_6,
     "sensitivity": sensitivity,
-    "pairs": lambda: hax_conn_acceptance.lines(hax_conn_acceptance.swept()),
+    "pairs": hax_conn_acceptance.pairs,
     "fig7": hax_conn_timed.fig_7,
     "planning": hax_conn_timed.planning,
     "searched": searched,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
+from time import process_time
 
 import onchip
 from onchip.base.errors import OnchipError
@@ -127,10 +128,12 @@ def experiment(row: Experiment, contention: str) -> Workload:
 
 @dataclass(frozen=True)
 class Beside:
-    """A result, the baselines split into the paper's and the one that is ours, and what is wrong with it."""
+    """A result, the baselines split into the paper's and the one that is ours, what is wrong with it, and the
+    CPU seconds that it took."""
 
     result: CorunResult
     wrong: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def cost(self) -> float:
@@ -170,13 +173,15 @@ WRONG: dict[str, None] = {}
 
 def solved(workload: Workload, objective: Objective | str = "latency", contention: str = "") -> Beside:
     """The planner's result, held against the baselines and judged again from the file that a user gets."""
+    began = process_time()
     result = solve(workload, objective, SolveOptions(tries=TRIES))
+    seconds = process_time() - began
     name = (
         f"{workload.soc.name}, {' and '.join(job.name for job in workload.jobs)}, {objective}, {contention}"
     )
     wrong = tuple(f"{name}: {why}" for why in violations(result, contention))
     WRONG.update(dict.fromkeys(wrong))
-    return Beside(result, wrong)
+    return Beside(result, wrong, seconds)
 
 
 def violations(result: CorunResult, contention: str) -> Iterator[str]:

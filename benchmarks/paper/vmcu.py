@@ -14,6 +14,7 @@ of it `nas` and `networks`.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -55,6 +56,10 @@ SECTIONS: dict[str, Section] = {
 LAST = {"claims": claims}
 """What reads other sections from the page."""
 
+PROGRAMS = ("arm-none-eabi-gcc", "qemu-system-arm")
+EMULATED = ("table3", "window", "modulo")
+"""Sections whose programs are built and run."""
+
 BESIDE = {"fig8": fig_8, "table3_beside": table_3_beside}
 """Sections that need a checkout of TinyEngine."""
 
@@ -75,9 +80,14 @@ def main() -> None:
     sections = {**SECTIONS, **LAST, "networks": partial(networks, tuple(args.models or MADE))}
     if args.tinyengine:
         sections |= {name: partial(make, args.tinyengine) for name, make in BESIDE.items()}
+    lacking = [program for program in PROGRAMS if shutil.which(program) is None]
     for name in args.only:
-        if name not in sections:
-            print(f"{name}: stays as it is on the page; it needs --tinyengine DIR", file=sys.stderr)
+        need = "--tinyengine DIR" if name in BESIDE and name not in sections else ""
+        if lacking and name in (*EMULATED, *BESIDE):
+            sections.pop(name, None)
+            need = " and ".join(lacking)
+        if need:
+            print(f"{name}: stays as it is on the page; it needs {need}", file=sys.stderr)
     try:
         write({name: sections[name] for name in args.only if name in sections}, args.into)
     except OnchipError as error:

@@ -224,7 +224,7 @@ def _method() -> Iterator[Line]:
         "yes",
         "",
     )
-    segments = {row[1] for row in rows("window", 10) if row[0] == "S1"}
+    segments = {row[1] for row in rows("window", 11) if row[0] == "S1"}
     yield (
         "workspace of the fused kernel",
         "11 segments",

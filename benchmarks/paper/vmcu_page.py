@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "vmcu.md"
 
 
 def rows(section: str, columns: int) -> list[list[str]]:
-    """Return the cells of a section's rows of so many columns, heads left out."""
+    """Return the cells of a section's rows of so many columns, heads left out; there must be some."""
     begin, end = marks(section)
     text = PAGE.read_text("utf-8").partition(begin)[2].partition(end)[0]
     lines = [line for line in text.splitlines() if line.startswith("|")]
@@ -23,7 +23,10 @@ def rows(section: str, columns: int) -> list[list[str]]:
         for i, line in enumerate(lines)
         if i not in dashes and i + 1 not in dashes
     ]
-    return [row for row in cells if len(row) == columns]
+    found = [row for row in cells if len(row) == columns]
+    if not found:
+        raise ValueError(f"{section} of {PAGE.name} has no rows of {columns} columns")
+    return found
 
 
 def numbers(cells: list[str]) -> list[float]:

@@ -12,12 +12,12 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import results  # noqa: E402
-from results_pages import RESULTS, Result, lacking  # noqa: E402
+from results_pages import RESULTS, Quick, Result, lacking  # noqa: E402
 
 
 def test_no_page_comes_from_files_beside_the_checkout() -> None:
     for result in RESULTS:
-        for command in (*result.commands, *result.quick):
+        for command in (*result.commands, *(one.command for one in result.quick)):
             assert ".." not in command, f"{result.page}: {command}"
     for script in (ROOT / "benchmarks").rglob("*.py"):
         assert "../shared" not in script.read_text("utf-8"), f"{script.name} reads what no clone has"
@@ -48,3 +48,40 @@ def test_rows_are_held_to_the_page_and_decimals_apart() -> None:
     )
     other = stands.replace("vgg16", "vgg17")
     assert results.missing(result, other, results.DECIMAL)
+
+
+def test_a_quick_command_is_left_out_without_its_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    one = Quick("paper/vmcu.py --only window", programs=("no-such-compiler",))
+    assert results.quick(Result("vmcu.md", (), quick=(one,)))
+    assert "vmcu.md: left out: paper/vmcu.py --only window needs no-such-compiler" in capsys.readouterr().err
+
+
+def test_new_rows_of_a_page_are_counted_with_and_without_decimals() -> None:
+    before = "| a | 1.50 | 3 |\n| b | 2.00 | 4 |\n"
+    after = "| a | 1.75 | 3 |\n| b | 2.00 | 5 |\n"
+    assert results.changed(before, before) == "0 of 2 rows are new, 0 of them but for decimals"
+    assert results.changed(before, after) == "2 of 2 rows are new, 1 of them but for decimals"
+
+
+def test_a_page_says_what_it_took_where_that_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "measured", lambda: {"vmcu.md": {"full": 90}, "corun.md": {"quick": 6}})
+    pages = [Result("vmcu.md", ()), Result("corun.md", ())]
+    assert results.expected(pages, "full") == (
+        "2 pages; 1.5 minutes of CPU for the 1 that were measured; not measured: corun.md"
+    )
+    rows = results.table().splitlines()
+    assert next(row for row in rows if "(vmcu.md)" in row).split(" | ")[2] == "1.5"
+    assert next(row for row in rows if "(corun.md)" in row).split(" | ")[3] == "0.1"
+
+
+def test_a_run_with_kept_data_is_not_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import results_pages
+
+    for module in (results, results_pages):
+        monkeypatch.setattr(module, "KEPT", tmp_path)
+    monkeypatch.setattr(results, "CPU", tmp_path / "cpu")
+    one = Result("optimus.md", ("paper/optimus.py --data {kept}/optimus.json",))
+    assert results.unused(one)
+    (tmp_path / "optimus.json").write_text("{}")
+    assert results.noted("full", lambda _: True, one)
+    assert results.measured() == {}
