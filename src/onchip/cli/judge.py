@@ -38,11 +38,14 @@ def check(
         bool, typer.Option("--prove", help="solve the plan's problem again and compare what it claims")
     ] = False,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", help="for --prove: seconds for the search", min=0)
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="for --prove: seconds for the search", min=0),
     ] = None,
     chip: Annotated[
         str | None,
-        typer.Option("--chip", help="for --prove: the .toml file of a chip that is not built in"),
+        typer.Option(
+            "--chip", metavar="FILE", help="for --prove: the .toml file of a chip that is not built in"
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -334,10 +337,13 @@ def report(
     ] = None,
     chip: Annotated[
         str | None,
-        typer.Option("--chip", help="for --what-if: the .toml file of a chip that is not built in"),
+        typer.Option(
+            "--chip", metavar="FILE", help="for --what-if: the .toml file of a chip that is not built in"
+        ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", help="for --what-if: seconds for each plan", min=0)
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="for --what-if: seconds for each plan", min=0),
     ] = None,
     as_json: Json = False,
 ) -> None:
