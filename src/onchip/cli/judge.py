@@ -19,6 +19,7 @@ from onchip.cli.console import Json, PlanFile, progress, stdout, writable
 from onchip.multi_dnn.schedule_file import is_schedule
 from onchip.plans import Result
 from onchip.report.bounds import bounds_of
+from onchip.report.times import short_time
 from onchip.report.wording import visible
 
 if TYPE_CHECKING:
@@ -174,8 +175,8 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | 
     print(f"  peak {result.peak_bytes:,} B, extent {result.extent_bytes:,} B, budget {made.budget:,} B")
     latency, least = result.latency_picoseconds, result.latency_lower_bound_picoseconds
     if latency is not None:
-        bound = "" if least is None else f", claimed lower bound {least:,} ps"
-        print(f"  latency {latency:,} ps{bound}; {len(made.timing):,} times hold")
+        bound = "" if least is None else f", claimed lower bound {short_time(least)}"
+        print(f"  latency {short_time(latency)}{bound}; {len(made.timing):,} times hold")
 
 
 def _as_nests(made: api.Plan) -> dict[str, Any]:
