@@ -120,7 +120,10 @@ def _sentence(made: InModules) -> str:
     )
 
 
-EXPLANATION = "in KiB; W weights, FM feature maps, r/w reads and writes of them"
+EXPLANATION = (
+    "in KiB; W weights, FM feature maps, naive with every map through DRAM, r/w reads and writes of maps, %"
+    " of naive"
+)
 
 
 def _section(heading: str, more: str, body: RenderableType) -> tuple[RenderableType, ...]:
