@@ -48,7 +48,8 @@ def resolve_budget(
         return _own(on, "a plan", " (or MR, the least in which every operator runs whole; MP or MH)")
     name = budget.strip().upper() if isinstance(budget, str) else ""
     if name.isalpha() and name not in NAMES:
-        raise UsageError(f"{name[:40]!r} is neither a size, as 512KiB, nor MR, MP or MH", item="--budget")
+        given = str(budget)[:40]
+        raise UsageError(f"{given!r} is neither a size, as 512KiB, nor MR, MP or MH", item="--budget")
     return sized(_named(network, on, name, placing, progress) if name in NAMES else budget)
 
 
