@@ -68,7 +68,7 @@ def _by_flag(flags: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except UsageError as wrong:
-        if wrong.where is None and wrong.item in flags:
+        if wrong.where is None and wrong.item is not None and wrong.item in flags:
             raise UsageError(wrong.reason, item=flags[wrong.item]) from None
         raise
 
