@@ -104,6 +104,8 @@ def bands_in_words(
     rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None, loops: int | None = None
 ) -> str:
     """Return a group's tiling in words; `blocks` are (output channels, rows, columns) or a box's sides."""
+    if loops == 0:
+        return "whole operators in turn"
     if loops is not None:
         return f"a nest of {loops:,} {'loop' if loops == 1 else 'loops'}"
     if blocks is not None:

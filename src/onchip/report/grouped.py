@@ -24,6 +24,9 @@ MOST_ROWS = 40
 """The most groups that the terminal lists; of more, the ones with most DRAM words."""
 
 
+SHORTEST_NAME = 16
+"""Characters of a member's name there, at least."""
+
 SHORTEST = 28
 """Characters for a group's members on a narrow terminal, in several lines: enough to tell both ends apart."""
 
@@ -143,8 +146,9 @@ def group_table(rows: Sequence[FusedGroup], width: int, *, element: int | None =
     taken += 2 + (max(5, *(len(name) for name, _, _ in body)) if body else 5)
     table = Grid(("group", False), ("operators", False), *((heading, True) for heading in headings))
     room = max(SHORTEST, min(64, width - taken))
-    ends = (name for _, r, _ in body for name in (r.operators[0], r.operators[-1]))
-    names = distinct_names(map(visible, ends), (room - 5) // 2)
+    long = (r for _, r, _ in body if len(r.operators) > 1 and len(_in_full(r)) > room)
+    ends = (visible(name) for r in long for name in (r.operators[0], r.operators[-1]))
+    names = distinct_names(ends, max(SHORTEST_NAME, (room - 5) // 2))
     for name, r, texts in body:
         table.add_row(name, _members(r, room, names), *texts)
     if rest:
@@ -160,14 +164,19 @@ def _named(alike: Sequence[FusedGroup]) -> str:
 
 
 def _members(row: FusedGroup, width: int, names: Mapping[str, str]) -> str:
-    """Return `4 features.3.squeeze … cat`, as far as it fits; else with the names in short."""
+    """Return a group's operators in full where they fit, else the first and the last in short."""
+    if len(row.operators) == 1 or len(_in_full(row)) <= width:
+        return _in_full(row)
+    first, last = (names[visible(name)] for name in (row.operators[0], row.operators[-1]))
+    return f"{len(row.operators)} {first} … {last}"
+
+
+def _in_full(row: FusedGroup) -> str:
+    """Return `4 features.3.squeeze … cat`."""
     first, last, count = visible(row.operators[0]), visible(row.operators[-1]), len(row.operators)
-    if count == 1:
-        return first if len(first) <= width else names[first]
     common = first.rpartition(".")[0] + "."
     rest = last.removeprefix(common) if len(common) > 1 else last
-    whole = f"{count} {first} … {rest}"
-    return whole if len(whole) <= width else f"{count} {names[first]} … {names[last]}"
+    return first if count == 1 else f"{count} {first} … {rest}"
 
 
 def page_words(plan: Plan, line: Timeline) -> dict[str, Any]:

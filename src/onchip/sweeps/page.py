@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["html"]
 
 MOST_ROWS = 2_000
+LONGEST_REASON = 600
+"""Characters of the reason of a point without a plan, without the plans that it ranges over."""
 
 
 def _share(value: float) -> str:
@@ -159,5 +161,5 @@ def _row(row: dict[str, Any], labels: tuple[str, ...], columns: list[str]) -> di
         "budget": shown(row["budget_bytes"]) or row["budget"],
         "status": row["status"],
         "figures": [shown(row[name], SHOWN[name][1]) for name in columns],
-        "reason": visible(row["reason"]) if row["reason"] else "",
+        "reason": visible(row["reason"].split("; among: ")[0], LONGEST_REASON) if row["reason"] else "",
     }

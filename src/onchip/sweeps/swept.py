@@ -113,8 +113,7 @@ class Swept:
             return "-" if spot is None else short_size(spot.dram)
 
         table = Grid(
-            ("network", False),
-            ("series", False),
+            ("network, series" if any(curve.series for curve in self.curves) else "network", False),
             ("fits from", True),
             ("knee", True),
             ("DRAM there", True),
@@ -124,16 +123,13 @@ class Swept:
             ("x compulsory", True),
             *((("mm2 at the knee", True),) if self.outcome.spec.sram else ()),
         )
-        networks = distinct_names(
-            (visible(curve.network.removeprefix("zoo:")) for curve in self.curves), LONGEST_NETWORK
-        )
-        series = distinct_names((visible(curve.series or "-") for curve in self.curves), LONGEST_SERIES)
+        networks = distinct_names((_network(curve) for curve in self.curves), LONGEST_NETWORK)
+        series = distinct_names((visible(curve.series) for curve in self.curves), LONGEST_SERIES)
         for curve in self.curves:
             least = curve.least
             over = "-" if least is None or not curve.limit else f"{least.dram / curve.limit:.3f}"
             table.add_row(
-                networks[visible(curve.network.removeprefix("zoo:"))],
-                series[visible(curve.series or "-")],
+                networks[_network(curve)] + (f", {series[visible(curve.series)]}" if curve.series else ""),
                 size(curve.first),
                 size(curve.knee),
                 moved(curve.knee),
@@ -169,3 +165,9 @@ class Swept:
         from onchip.report.grid import printed
 
         return printed(self.summary(), 120)
+
+
+def _network(curve: Curve) -> str:
+    from onchip.report.wording import visible
+
+    return visible(curve.network.removeprefix("zoo:"))

@@ -14,8 +14,9 @@ from onchip.report.wording import short_size, shorten, visible
 __all__ = ["LEGEND", "nest_table"]
 
 LEGEND = (
-    "around: operators inside a loop; x of y: the part of a tensor that lies on chip at a time; whole:"
-    " tensors that lie whole beside the scratch; once: each byte crosses once"
+    "around: operators inside a loop; [4]: the part of an axis that a loop goes over; x of y: the part of a"
+    " tensor that lies on chip at a time; a ring: new rows in the place of old ones; whole: tensors that lie"
+    " whole beside the scratch; once: each byte crosses once"
 )
 """What the columns say."""
 
