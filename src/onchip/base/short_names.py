@@ -8,6 +8,7 @@ the first of them, without the folders in which all tensors lie: `activation/Rel
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -45,10 +46,10 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 def distinct_names(names: Iterable[str], width: int) -> dict[str, str]:
     """Return each of these names in at most `width` characters, different ones as different ones.
 
-    A name that is too long loses what exporters add to all (`/model.6/cv1/act/Mul_output_0`), then as little of
-    the end or the beginning of its path as will do (`model.6/cv1`), and last its middle: it takes the first of
-    these forms in which no other name is shown. Where all of them collide a number, which may take more room,
-    tells them apart.
+    A name that is too long loses what exporters add to all (`/model.6/cv1/act/Mul_output_0`), then as little
+    of the end or the beginning of its path as will do (`model.6/cv1`), and last its middle: it takes the
+    first of these forms in which no other name is shown. Where all of them collide a number, which may take
+    more room, tells them apart.
     """
     given = list(dict.fromkeys(names))
     forms = {name: _shorter(name, width) for name in given}
@@ -77,7 +78,8 @@ def _shorter(name: str, width: int) -> list[str]:
     for whole in dict.fromkeys((name.strip("/").removesuffix("_output_0"), name)):
         cuts = [n for n, c in enumerate(whole) if c in "/." and n]
         parts = [*(whole[:n] for n in cuts), *(whole[n + 1 :] for n in cuts)]
-        found += [whole, *sorted(parts, key=len, reverse=True)]
+        parts.sort(key=lambda part: (-len(re.split("[/.]", part)), not whole.endswith(part)))
+        found += [whole, *parts]
     fitting = [form for form in found if len(form) <= width and any(c.isalpha() for c in form)]
     return [*fitting, *(_middle_out(name, width, part) for part in (3, 2))]
 
