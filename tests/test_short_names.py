@@ -74,6 +74,10 @@ def test_what_exporters_add_to_all_names_goes_first() -> None:
     ]
 
 
+def test_a_name_that_fits_keeps_itself() -> None:
+    assert distinct_names(["/aaaaaaaaaaaa", "aaaaaaaaaaaa"], 12)["aaaaaaaaaaaa"] == "aaaaaaaaaaaa"
+
+
 @given(NAMES, st.integers(12, 40))
 def test_different_names_are_different_in_any_width(names: list[str], width: int) -> None:
     found = distinct_names(names, width)

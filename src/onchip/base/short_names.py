@@ -52,16 +52,12 @@ def distinct_names(names: Iterable[str], width: int) -> dict[str, str]:
     more room, tells them apart.
     """
     given = list(dict.fromkeys(names))
-    forms = {name: _shorter(name, width) for name in given}
-    found: dict[str, str] = {}
+    forms = {name: _shorter(name, width) for name in given if len(name) > width}
+    found = {name: name for name in given if name not in forms}
     for rank in range(max(map(len, forms.values()), default=0)):
-        left = {name: forms[name][rank] for name in given if name not in found and rank < len(forms[name])}
+        left = {name: own[rank] for name, own in forms.items() if name not in found and rank < len(own)}
         times, taken = Counter(left.values()), {*found.values(), *given}
-        found |= {
-            name: form
-            for name, form in left.items()
-            if times[form] == 1 and (form == name or form not in taken)
-        }
+        found |= {name: form for name, form in left.items() if times[form] == 1 and form not in taken}
     taken = {*found.values(), *given}
     for name in given:
         if name not in found:
@@ -71,9 +67,7 @@ def distinct_names(names: Iterable[str], width: int) -> dict[str, str]:
 
 
 def _shorter(name: str, width: int) -> list[str]:
-    """Return the forms of a name in so many characters, the best first; itself alone if it has no more."""
-    if len(name) <= width:
-        return [name]
+    """Return the forms of a longer name in so many characters, the best first."""
     found = []
     for whole in dict.fromkeys((name.strip("/").removesuffix("_output_0"), name)):
         cuts = [n for n, c in enumerate(whole) if c in "/." and n]

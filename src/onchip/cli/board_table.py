@@ -39,13 +39,14 @@ def listed(found: Sequence[Board], *, whole: bool) -> Group:
         whole_names=True,
     )
     for board in found:
+        said = board.description if whole else re.split(r" \(|[:,] ", board.description)[0]
         grid.add_row(
             visible(board.name),
             board.core.removeprefix("cortex-").replace("plus", "+").upper(),
             short_size(board.ram_bytes),
             short_size(board.flash_bytes),
             "-" if board.clock_hz is None else f"{board.clock_hz / 1e6:,.4g}",
-            visible(board.description if whole else re.split(r" \(|[:,] ", board.description)[0], 200),
+            visible(said, 200) if said else "-",
         )
     return Group(
         grid,

@@ -34,7 +34,7 @@ def listed(found: Sequence[SoC]) -> Group:
             visible(soc.name),
             visible(", ".join(soc.unit_names), 200),
             f"{soc.peak_gb_per_second:,.4g}",
-            visible(soc.description, 200),
+            visible(soc.description, 200) if soc.description else "-",
         )
     return Group(
         grid,
@@ -58,7 +58,7 @@ def datasheet(soc: SoC) -> Group:
             visible(unit.name),
             "-" if unit.macs_per_second is None else f"{unit.macs_per_second / 1e9:,.0f}",
             "-" if unit.gb_per_second is None else f"{unit.gb_per_second:,.4g}",
-            visible(unit.description + lacks, 400),
+            visible(f"{unit.description or '-'}{lacks}", 400),
         )
     sets = ", ".join(
         f"{name} (the default)" if name == soc.default_contention else name
@@ -73,7 +73,7 @@ def datasheet(soc: SoC) -> Group:
         told.append(f"Assumed, in no publication: {', '.join(soc.assumed)}.")
     told.append("-: not stated; networks for such a unit need profiles that were measured.")
     return Group(
-        Text(f"{visible(soc.name)}: {visible(soc.description, 200)}"),
+        Text(visible(f"{soc.name}: {soc.description}", 300)),
         Text(),
         grid,
         Text(),

@@ -24,8 +24,8 @@ MOST_ROWS = 40
 """The most groups that the terminal lists; of more, the ones with most DRAM words."""
 
 
-SHORTEST_NAME = 16
-"""Characters of a member's name there, at least."""
+SHORTEST_NAME, LONGEST_NAME = 16, 64
+"""Characters of a member's name at least, and of one that runs alone at most."""
 
 SHORTEST = 28
 """Characters for a group's members on a narrow terminal, in several lines: enough to tell both ends apart."""
@@ -146,7 +146,7 @@ def group_table(rows: Sequence[FusedGroup], width: int, *, element: int | None =
     taken += 2 + (max(5, *(len(name) for name, _, _ in body)) if body else 5)
     table = Grid(("group", False), ("operators", False), *((heading, True) for heading in headings))
     room = max(SHORTEST, min(64, width - taken))
-    long = (r for _, r, _ in body if len(r.operators) > 1 and len(_in_full(r)) > room)
+    long = (r for _, r, _ in body if len(_in_full(r)) > (room if len(r.operators) > 1 else LONGEST_NAME))
     ends = (visible(name) for r in long for name in (r.operators[0], r.operators[-1]))
     names = distinct_names(ends, max(SHORTEST_NAME, (room - 5) // 2))
     for name, r, texts in body:
@@ -165,10 +165,11 @@ def _named(alike: Sequence[FusedGroup]) -> str:
 
 def _members(row: FusedGroup, width: int, names: Mapping[str, str]) -> str:
     """Return a group's operators in full where they fit, else the first and the last in short."""
-    if len(row.operators) == 1 or len(_in_full(row)) <= width:
+    first, last = visible(row.operators[0]), visible(row.operators[-1])
+    if first not in names or len(_in_full(row)) <= width:
         return _in_full(row)
-    first, last = (names[visible(name)] for name in (row.operators[0], row.operators[-1]))
-    return f"{len(row.operators)} {first} … {last}"
+    count = len(row.operators)
+    return names[first] if count == 1 else f"{count} {names[first]} … {names[last]}"
 
 
 def _in_full(row: FusedGroup) -> str:
