@@ -46,6 +46,8 @@ CALLS: Mapping[str, tuple[str, ...]] = {
     "contest": ("solve", "contest.json"),
     "zoo": ("alexnet",),
     "chips": (),
+    "boards": (),
+    "socs": (),
     "sram": ("64KiB",),
 }
 """Arguments without outputs, which are added: every option whose help begins with the word "write"."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 import onchip as onchip_package
 from onchip import cli
+from onchip.machines.board import builtin_boards
+from onchip.machines.soc_file import builtin_socs
 
 NETWORK = {
     "format": "onchip.network/1",
@@ -80,6 +83,25 @@ def test_json_is_the_only_thing_on_stdout(
     assert json.loads(capsys.readouterr().out)["format"] == "onchip.plan/1"
     assert onchip(monkeypatch, "chips", "--json") == 0
     assert json.loads(capsys.readouterr().out)[0]["name"] == "generic"
+    for command, key in (("boards", "ram_bytes"), ("socs", "units")):
+        assert onchip(monkeypatch, command, "--json") == 0
+        assert all(row[key] for row in json.loads(capsys.readouterr().out))
+
+
+@pytest.mark.parametrize("command", ["boards", "socs"])
+def test_machines_are_listed_as_the_options_take_them(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    known = (
+        {board.name for board in builtin_boards()}
+        if command == "boards"
+        else {s.name for s in builtin_socs()}
+    )
+    assert onchip(monkeypatch, command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert known <= {line.split(" ")[0] for line in lines}
+    assert max(map(len, lines)) <= 80
 
 
 def test_text_plans_are_plans(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +125,13 @@ def test_a_budget_below_mr_is_a_no_that_names_operator_tensors_and_bytes(
     ("args", "parts"),
     [
         (["plan", "MODEL"], ["--budget", "generic"]),
-        (["plan", "MODEL", "--budget", "lots"], ["--budget", "lots"]),
+        (["plan", "MODEL", "--budget", "lots"], ["--budget", "lots", "MR"]),
+        (["fuse", "MODEL", "--budget", "MR"], ["--budget: MR", "give a size"]),
+        (["plan", "MODEL", "--budget", "MR", "--seed", "x"], ["--seed", "is not a whole number"]),
+        (["plan", "MODEL", "--budget", "MR", "--time-limit", "x"], ["--time-limit", "is not a number"]),
+        (["plan", "MODEL", "--objective", "fast"], ["': 'fast' is not one of", "onchip plan --help"]),
+        (["check", "net.onnx"], ["net.onnx: is a model", "`onchip plan`"]),
+        (["lengths", "MODEL", "--budget", "MR"], ["--length: is needed"]),
         (["plan", "MODEL", "--budget", "0"], ["--budget"]),
         (["plan", "MODEL", "--budget", "MR", "--chip", "nope"], ["nope", "onchip chips"]),
         (["plan", "MODEL", "--budget", "MR", "-o", "/nowhere/plan.json"], ["/nowhere/plan.json"]),
@@ -113,9 +141,9 @@ def test_a_budget_below_mr_is_a_no_that_names_operator_tensors_and_bytes(
         (["plan", "MODEL", "--budget", "MR", "--granularity", "coarse"], ["granularity", "coarse"]),
         (["plan", "MODEL", "--budget", "MR", "--seed", "-1"], ["seed", "-1"]),
         (["plan", "MODEL", "--budget", "MR", "--seed", str(10**30)], ["seed"]),
-        (["plan", "MODEL", "--budget", "MR", "--time-limit", "-1"], ["time_limit", "-1"]),
-        (["plan", "MODEL", "--budget", "MR", "--time-limit", "nan"], ["time_limit", "nan"]),
-        (["plan", "MODEL", "--budget", "MR", "--memory-limit", "0"], ["memory_limit"]),
+        (["plan", "MODEL", "--budget", "MR", "--time-limit", "-1"], ["--time-limit: -1"]),
+        (["plan", "MODEL", "--budget", "MR", "--time-limit", "nan"], ["--time-limit: nan"]),
+        (["plan", "MODEL", "--budget", "MR", "--memory-limit", "0"], ["--memory-limit"]),
         (["plan", "MODEL", "--budget", "MR", "-o", "MODEL"], ["net.json"]),
         (["plan", "MODEL", "--budget", "MR", "-o", "/tmp/same", "--report", "/tmp/same"], ["/tmp/same"]),
         (["plan", "zoo:resnet50", "--budget", "MR", "--dims", "batch=" + "9" * 20], ["batch"]),
@@ -133,9 +161,12 @@ def test_bad_usage_is_one_line_and_exit_2(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(model.parent)
+    Path("net.onnx").write_bytes(b"")
     line = refused(monkeypatch, capsys, 2, *[str(model) if a == "MODEL" else a for a in args])
     for part in parts:
         assert part in line
+    assert not re.search("Input should|Value error", line)
 
 
 def changed(**changes: object) -> str:

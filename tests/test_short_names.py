@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onchip.base.short_names import LONGEST, short_names
+from onchip.base.short_names import LONGEST, distinct_names, short_names
 
 MERGED = (
     "model/activation/Relu;model/batch_normalization/FusedBatchNormV3;model/conv2d/BiasAdd",
@@ -65,3 +65,23 @@ def test_different_names_stay_different_and_short(names: list[str]) -> None:
 @given(st.lists(st.text(max_size=60), unique=True, max_size=8))
 def test_any_text_is_a_name(names: list[str]) -> None:
     assert len(set(short_names(names).values())) == len(names)
+
+
+def test_what_exporters_add_to_all_names_goes_first() -> None:
+    exported = [f"/model.{n}/cv{m}/act/Mul_output_0" for n in (4, 6, 12) for m in (1, 2)]
+    assert list(distinct_names(exported, 15).values()) == [
+        f"{n}/cv{m}/act/Mul" for n in (4, 6, 12) for m in (1, 2)
+    ]
+
+
+def test_a_name_that_fits_keeps_itself() -> None:
+    assert distinct_names(["/aaaaaaaaaaaa", "aaaaaaaaaaaa"], 12)["aaaaaaaaaaaa"] == "aaaaaaaaaaaa"
+
+
+@given(NAMES, st.integers(12, 40))
+def test_different_names_are_different_in_any_width(names: list[str], width: int) -> None:
+    found = distinct_names(names, width)
+    assert list(found) == names
+    assert len(set(found.values())) == len(names)
+    assert all(short == name for name, short in found.items() if len(name) <= width)
+    assert all(len(short) <= width + len(" (12)") for short in found.values())

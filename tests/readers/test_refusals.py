@@ -193,12 +193,16 @@ def test_a_function_that_calls_itself(tmp_path: Path) -> None:
 
 def test_a_dynamic_batch_without_a_value(tmp_path: Path) -> None:
     message = refusal(tmp_path, "(float[batch,4] x) => (float[batch,4] y) { y = Relu(x) }")
-    assert "input x: dimension 0 is batch and has no value; give it with --dims, as in batch=1" in message
+    assert (
+        "input x: dimension 0 is batch and has no value; give it with --dims, as in --dims batch=1" in message
+    )
 
 
 def test_an_unnamed_dimension(tmp_path: Path) -> None:
     message = refusal(tmp_path, "(float[4,?] x) => (float[4,?] y) { y = Relu(x) }")
-    assert "input x: dimension 1 is unnamed and has no value; give it with --dims, as in x.1=1" in message
+    assert (
+        "input x: dimension 1 is unnamed and has no value; give it with --dims, as in --dims x.1=1" in message
+    )
 
 
 def test_an_input_without_a_shape(tmp_path: Path) -> None:

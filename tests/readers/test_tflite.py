@@ -201,6 +201,10 @@ REFUSED = {
         model([T((0, 4)), T((0, 4))], [Op("EXP", [0], [1])], [0], [1]),
         "EXP.0: t0 has zero bytes",
     ),
+    "vela": (
+        model([X, Y], [Op("CUSTOM", [0], [1], custom="ethos-u")], [0], [1]),
+        "CUSTOM:ethos-u: is what Vela makes of a network",
+    ),
     "strings": (model([T((4,), "string"), Y], [Op("EXP", [0], [1])], [0], [1]), "t0 is of type STRING"),
     "operand": (model([X, Y], [Op("EXP", [7], [1])], [0], [1]), "EXP.0: names tensor 7 of 2"),
     "output": (model([X, Y], [Op("EXP", [0], [1])], [0], [9]), "outputs: name tensor 9 of 2"),

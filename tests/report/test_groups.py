@@ -186,7 +186,7 @@ def test_of_very_many_groups_the_costliest_are_listed_and_the_rest_summed() -> N
     plan = diamond_plan()
     first = group_rows(plan, timeline(plan))[0]
     rows = [replace(first, name=f"g{i}", dram_bytes=first.dram_bytes + i) for i in range(MOST_ROWS + 60)]
-    table = group_table(rows, 1, 100)
+    table = group_table(rows, 100, element=1)
     assert len(table.rows) == MOST_ROWS + 2
     names = [str(row[0]) for row in table.rows]
     assert "g0" not in names

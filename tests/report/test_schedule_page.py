@@ -15,7 +15,7 @@ from test_page import Page
 from multi_dnn.made import crossing, random_judged
 from onchip.multi_dnn.judged import Judged
 from onchip.multi_dnn.report import html
-from onchip.multi_dnn.report.words import claim_sentence
+from onchip.multi_dnn.report.words import claim_sentence, milliseconds
 from onchip.multi_dnn.result.corunned_table import table
 from onchip.multi_dnn.schedule_json import Claim
 from strategies import hostile_names
@@ -57,6 +57,12 @@ def test_boxes_are_as_long_as_the_time_they_stand_for() -> None:
     scale = (1400 - 118 - 14) / made.timeline.makespan_ms
     assert width == pytest.approx(sum(made.timeline.busy_ms) * scale, rel=1e-3)
     assert f"{lost_area(made):.3f} ms" in page.text
+
+
+def test_times_of_any_size_are_written_out() -> None:
+    assert [milliseconds(ms) for ms in (0.0, 12.3456, 0.00912, 0.00044, 1.449e-05, 2.7e-06, 1e-12)] == [
+        "0.000", "12.346", "0.0091", "0.00044", "0.000014", "0.0000027", "0.000",
+    ]  # fmt: skip
 
 
 def test_others_stand_beside_best_first_and_the_sentence_names_the_best() -> None:
@@ -127,4 +133,7 @@ def test_in_a_browser_it_answers_mouse_and_keyboard_and_asks_for_nothing(tmp_pat
         browser.evaluate("document.getElementById('theme').click()")
         assert browser.evaluate("document.documentElement.dataset.theme") in ("light", "dark")
         assert browser.evaluate("document.title") != "owned"
+        browser.page.set_viewport_size({"width": 390, "height": 844})
+        browser.settle()
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
         assert browser.complaints == []

@@ -103,7 +103,7 @@ def test_three_figures_place_a_plan() -> None:
     found = bounds_of(plan)
     assert (found.every, found.space, found.plan) == (32 + 48, None, 176)
     text = printed(summary(plan))
-    assert "least of the stated space: not known" in text
+    assert "least of its space: not known" in text
     assert re.search(r"\b80 +80 B +inputs as far as read", text)
     assert "Every schedule moves" in html(plan)
     pinned = replace(plan, pins=(PinnedWeights("up", 100),))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from onchip.base import guard
+from onchip.base.errors import UsageError
 from onchip.base.options import group_of
 
 __all__ = ["expand_options"]
@@ -35,8 +37,10 @@ def expand_options(function: F) -> F:
 
     def call(**given: Any) -> Any:
         limits = {}
+        flags: dict[str, str] = {}
         for name, kind in kinds.items():
             values = {}
+            flags |= {f.name: "--" + f.name.replace("_", "-") for f in fields(kind)}
             for f in fields(kind):
                 value = given.pop(f.name)
                 if "parse" in f.metadata and isinstance(value, str):
@@ -46,14 +50,27 @@ def expand_options(function: F) -> F:
                 values[f.name] = value
                 if f.name in ("time_limit", "memory_limit") and not f.metadata.get("each"):
                     limits[f.name] = value
-            given[name] = kind(**values)
+            with _by_flag(flags):
+                given[name] = kind(**values)
         guard.bounded(limits.get("time_limit"), limits.get("memory_limit"))
-        return function(**given)
+        with _by_flag(flags):
+            return function(**given)
 
     call.__name__, call.__doc__, call.__module__ = function.__name__, function.__doc__, function.__module__
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}
     return typing.cast(F, call)
+
+
+@contextmanager
+def _by_flag(flags: Mapping[str, str]) -> Iterator[None]:
+    """Name an option by its flag in errors that name it as in Python."""
+    try:
+        yield
+    except UsageError as wrong:
+        if wrong.where is None and wrong.item is not None and wrong.item in flags:
+            raise UsageError(wrong.reason, item=flags[wrong.item]) from None
+        raise
 
 
 def _flag(f: Field[Any], hint: Any, panel: str) -> inspect.Parameter:
@@ -68,8 +85,12 @@ def _flag(f: Field[Any], hint: Any, panel: str) -> inspect.Parameter:
     default = _size(f.default) if "parse" in f.metadata and f.default is not None else f.default
     if isinstance(f.default, tuple):
         default = None  # may be given several times
+    word = "SIZE" if "parse" in f.metadata else "SECONDS" if f.name == "time_limit" else None
     annotation = Annotated[
-        hint, typer.Option(*names, help=f.metadata["help"], rich_help_panel=f.metadata.get("group", panel))
+        hint,
+        typer.Option(
+            *names, metavar=word, help=f.metadata["help"], rich_help_panel=f.metadata.get("group", panel)
+        ),
     ]
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 

@@ -8,10 +8,11 @@ the first of them, without the folders in which all tensors lie: `activation/Rel
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["LONGEST", "short_names"]
+__all__ = ["LONGEST", "distinct_names", "short_names"]
 
 LONGEST = 40
 """The most characters of a name that can be shortened to so many."""
@@ -40,6 +41,47 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
         found[name] = _numbered(_cut(_first_part(name, folder)), taken)
         taken.add(found[name])
     return {name: found[name] for name in given}
+
+
+def distinct_names(names: Iterable[str], width: int) -> dict[str, str]:
+    """Return each of these names in at most `width` characters, different ones as different ones.
+
+    A name that is too long loses what exporters add to all (`/model.6/cv1/act/Mul_output_0`), then as little
+    of the end or the beginning of its path as will do (`model.6/cv1`), and last its middle: it takes the
+    first of these forms in which no other name is shown. Where all of them collide a number, which may take
+    more room, tells them apart.
+    """
+    given = list(dict.fromkeys(names))
+    forms = {name: _shorter(name, width) for name in given if len(name) > width}
+    found = {name: name for name in given if name not in forms}
+    for rank in range(max(map(len, forms.values()), default=0)):
+        left = {name: own[rank] for name, own in forms.items() if name not in found and rank < len(own)}
+        times, taken = Counter(left.values()), {*found.values(), *given}
+        found |= {name: form for name, form in left.items() if times[form] == 1 and form not in taken}
+    taken = {*found.values(), *given}
+    for name in given:
+        if name not in found:
+            found[name] = _numbered(_middle_out(name, width, 3), taken)
+            taken.add(found[name])
+    return {name: found[name] for name in given}
+
+
+def _shorter(name: str, width: int) -> list[str]:
+    """Return the forms of a longer name in so many characters, the best first."""
+    found = []
+    for whole in dict.fromkeys((name.strip("/").removesuffix("_output_0"), name)):
+        cuts = [n for n, c in enumerate(whole) if c in "/." and n]
+        parts = [*(whole[:n] for n in cuts), *(whole[n + 1 :] for n in cuts)]
+        parts.sort(key=lambda part: (-len(re.split("[/.]", part)), not whole.endswith(part)))
+        found += [whole, *parts]
+    fitting = [form for form in found if len(form) <= width and any(c.isalpha() for c in form)]
+    return [*fitting, *(_middle_out(name, width, part) for part in (3, 2))]
+
+
+def _middle_out(name: str, width: int, part: int) -> str:
+    """Return so many characters without the middle, one `part` of them from the beginning."""
+    head = (width - 1) // part
+    return f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
 
 
 def _common_folder(names: Sequence[str]) -> tuple[str, ...]:
@@ -97,8 +139,7 @@ def _cut(name: str) -> str:
     """Return at most `LONGEST` characters without the middle: both ends tell names apart."""
     if len(name) <= LONGEST:
         return name
-    head = (LONGEST - 1) // 3
-    return f"{name[:head]}…{name[len(name) - (LONGEST - 1 - head) :]}"
+    return _middle_out(name, LONGEST, 3)
 
 
 def _numbered(name: str, taken: set[str]) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from onchip.base.errors import UsageError
-from onchip.base.options import option, options
+from onchip.base.options import group, option, options
 
 __all__ = ["LengthOptions", "SessionOptions"]
 
@@ -14,6 +14,7 @@ MOST = 1 << 20
 """The most lengths of one table."""
 
 
+@group("Prompt")
 @options
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
@@ -38,6 +39,7 @@ class SessionOptions:
             raise UsageError(f"{begins!r} is no tuple of texts", item="begins")
 
 
+@group("Lengths")
 @options
 @dataclass(frozen=True, slots=True)
 class LengthOptions:
@@ -70,6 +72,8 @@ class LengthOptions:
         match = re.fullmatch(
             r"(?P<name>[^=,]+)=(?P<first>[0-9]{1,7})\.\.(?P<last>[0-9]{1,7})", str(self.length)
         )
+        if not self.length:
+            raise UsageError("is needed: NAME=FIRST..LAST, as past=1..2048", item="--length")
         if match is None:
             raise UsageError(f"{self.length!r} is not NAME=FIRST..LAST, as past=1..2048", item="--length")
         first, last = int(match["first"]), int(match["last"])

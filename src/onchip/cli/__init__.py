@@ -22,6 +22,7 @@ from onchip.base.errors import OnchipError, one_line
 from onchip.cli import answer
 from onchip.cli.app import COMMANDS, app, load_all
 from onchip.cli.complete import mend_colons
+from onchip.cli.wrong_usage import plainly
 
 __all__ = ["app", "load_all", "main"]
 
@@ -114,8 +115,9 @@ def _misused(problem: Any) -> int:
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
-    line = one_line(" ".join(line.strip() for line in problem.format_message().split("\n")))
+    line = one_line(plainly(" ".join(line.strip() for line in problem.format_message().split("\n"))))
     if line:
         _as_data({"kind": "usage-error", "message": line, "exit_code": 2})
-        _complain(f"onchip: {line} (see onchip --help)")
+        context = getattr(problem, "ctx", None)
+        _complain(f"onchip: {line} (see {getattr(context, 'command_path', 'onchip')} --help)")
     return 2

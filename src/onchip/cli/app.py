@@ -36,7 +36,13 @@ GROUPS = {
         "diff": "diff",
         "export": "export",
     },
-    "Commands that list what is built in": {"zoo": "catalogue", "chips": "catalogue", "sram": "sram"},
+    "Commands that list what is built in": {
+        "zoo": "catalogue",
+        "chips": "catalogue",
+        "boards": "catalogue",
+        "socs": "catalogue",
+        "sram": "sram",
+    },
     "Commands of single papers, also methods of plan": {"fuse": "fuse", "branches": "branches"},
 }
 """The commands by heading of --help, each with its module."""

@@ -27,7 +27,11 @@ def branches(
     chip: ChipName = "exynos-npu",
     budget: Annotated[
         str | None,
-        typer.Option("--budget", help="scratchpad bytes: a size (512KiB) [default: what the chip states]"),
+        typer.Option(
+            "--budget",
+            metavar="SIZE",
+            help="scratchpad bytes: a size (512KiB) [default: what the chip states]",
+        ),
     ] = None,
     show_map: Annotated[
         bool,
@@ -42,6 +46,7 @@ def branches(
         float | None,
         typer.Option(
             "--time-limit",
+            metavar="SECONDS",
             help="seconds for each exact search of --beside: one for each module, one for the smallest buffer"
             " [default: 60]",
         ),

@@ -1,4 +1,4 @@
-"""`onchip zoo` and `chips`: the built-in networks and chips."""
+"""`onchip zoo`, `chips`, `boards` and `socs`: the networks and machines that are built in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ def zoo(
     if as_json:
         print_data(json.dumps(found))
         return
-    table(found, title="8-bit, fused, bytes; MR: least budget of any plan, MP: least peak of any order")
+    table(
+        found,
+        title="8-bit, fused, bytes; MR: the least scratchpad in which every operator runs whole;"
+        " MP: the least peak of any order, below which whole tensors spill",
+    )
 
 
 @app.command()
@@ -57,3 +61,50 @@ def chips(
             stdout().print(chip_table.datasheet(chip))
     else:
         stdout().print(chip_table.listed(found))
+
+
+@app.command()
+def boards(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="only these boards: names, or .toml files", autocompletion=complete.boards),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the built-in microcontroller boards: core, RAM, flash, clock.
+
+    A file of your own is given by its path: --board ./mine.toml.
+    """
+    from onchip.cli import board_table
+    from onchip.machines.board import builtin_boards, load_board
+
+    found = [load_board(name) for name in names] if names else builtin_boards()
+    if as_json:
+        print_data(json.dumps([board_table.data(board) for board in found]))
+    else:
+        stdout().print(board_table.listed(found, whole=bool(names)))
+
+
+@app.command()
+def socs(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="the units of these SoCs: names, or .toml files", autocompletion=complete.socs),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the built-in SoCs; of those that are named, the units, the memory, and what is assumed.
+
+    A file of your own is given by its path: --soc ./mine.toml.
+    """
+    from onchip.cli import soc_table
+    from onchip.machines.soc_file import builtin_socs, load_soc
+
+    found = [load_soc(name) for name in names] if names else builtin_socs()
+    if as_json:
+        print_data(json.dumps([soc_table.data(soc) for soc in found]))
+    elif names:
+        for soc in found:
+            stdout().print(soc_table.datasheet(soc))
+    else:
+        stdout().print(soc_table.listed(found))

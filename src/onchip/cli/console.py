@@ -46,7 +46,8 @@ ChipName = Annotated[
     str,
     typer.Option(
         "--chip",
-        help="a built-in chip's name, or the path of a .toml file",
+        metavar="NAME|FILE",
+        help="a built-in chip (`onchip chips` lists them), or the path of a .toml file",
         autocompletion=complete.chips,
     ),
 ]

@@ -25,7 +25,9 @@ def corun(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="networks as elsewhere, or profiles (.csv, .json); the same may stand there twice",
+            help="zoo:NAME, FILE.onnx, FILE.tflite, FILE.pt2, a network as FILE.json, or times of layers as"
+            " FILE.csv; the same may stand there twice",
+            metavar="MODEL",
             autocompletion=complete.models,
         ),
     ],
@@ -36,7 +38,8 @@ def corun(
         str,
         typer.Option(
             "--soc",
-            help="a built-in SoC's name, or the path of a .toml file",
+            metavar="NAME|FILE",
+            help="a built-in SoC (`onchip socs` lists them), or the path of a .toml file",
             autocompletion=complete.socs,
         ),
     ] = "xavier-agx",
@@ -44,7 +47,9 @@ def corun(
         str,
         typer.Option(
             "--objective",
-            help="latency (of the slowest network), throughput (frames per second), rates (sum of 1/latency)",
+            metavar="latency|throughput|rates",
+            help="`latency` of the slowest network; `throughput`: frames per second; `rates`: sum of"
+            " 1 / latency",
         ),
     ] = "latency",
     output: Annotated[

@@ -28,7 +28,11 @@ def fuse(
     chip: ChipName = "generic",
     budget: Annotated[
         str | None,
-        typer.Option("--budget", help="scratchpad bytes: a size (512KiB) [default: what the chip states]"),
+        typer.Option(
+            "--budget",
+            metavar="SIZE",
+            help="scratchpad bytes: a size (512KiB) [default: what the chip states]",
+        ),
     ] = None,
     online: Annotated[bool, typer.Option("--online", help="the fast variant: --search online")] = False,
     output: Annotated[

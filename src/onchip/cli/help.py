@@ -124,7 +124,8 @@ def _wrapped(text: str, indent: int, columns: int) -> list[str]:
 
 
 def _argument(parameter: Any) -> str:
-    return str(parameter.metavar or parameter.name).upper() + ("..." if parameter.nargs == -1 else "")
+    word = str(parameter.metavar or parameter.name)
+    return (word.upper() if word.islower() else word) + ("..." if parameter.nargs == -1 else "")
 
 
 def _names(parameter: Any, kind: Any) -> str:

@@ -19,6 +19,7 @@ from onchip.cli.console import Json, PlanFile, progress, stdout, writable
 from onchip.multi_dnn.schedule_file import is_schedule
 from onchip.plans import Result
 from onchip.report.bounds import bounds_of
+from onchip.report.times import short_time
 from onchip.report.wording import visible
 
 if TYPE_CHECKING:
@@ -38,11 +39,14 @@ def check(
         bool, typer.Option("--prove", help="solve the plan's problem again and compare what it claims")
     ] = False,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", help="for --prove: seconds for the search", min=0)
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="for --prove: seconds for the search", min=0),
     ] = None,
     chip: Annotated[
         str | None,
-        typer.Option("--chip", help="for --prove: the .toml file of a chip that is not built in"),
+        typer.Option(
+            "--chip", metavar="FILE", help="for --prove: the .toml file of a chip that is not built in"
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -171,8 +175,8 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | 
     print(f"  peak {result.peak_bytes:,} B, extent {result.extent_bytes:,} B, budget {made.budget:,} B")
     latency, least = result.latency_picoseconds, result.latency_lower_bound_picoseconds
     if latency is not None:
-        bound = "" if least is None else f", claimed lower bound {least:,} ps"
-        print(f"  latency {latency:,} ps{bound}; {len(made.timing):,} times hold")
+        bound = "" if least is None else f", claimed lower bound {short_time(least)}"
+        print(f"  latency {short_time(latency)}{bound}; {len(made.timing):,} times hold")
     spent, least = result.energy_picojoules, result.energy_lower_bound_picojoules
     if spent is not None:
         bound = "" if least is None else f", claimed lower bound {least:,} pJ"
@@ -338,10 +342,13 @@ def report(
     ] = None,
     chip: Annotated[
         str | None,
-        typer.Option("--chip", help="for --what-if: the .toml file of a chip that is not built in"),
+        typer.Option(
+            "--chip", metavar="FILE", help="for --what-if: the .toml file of a chip that is not built in"
+        ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", help="for --what-if: seconds for each plan", min=0)
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="for --what-if: seconds for each plan", min=0),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -29,11 +29,17 @@ def lengths(
     chip: ChipName = "generic",
     budget: Annotated[
         str | None,
-        typer.Option("--budget", help="scratchpad bytes: a size (512KiB) [default: what the chip states]"),
+        typer.Option(
+            "--budget",
+            metavar="SIZE",
+            help="scratchpad bytes: a size (512KiB) [default: what the chip states]",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="folder of lengths.json, lengths.csv and the plans"),
+        typer.Option(
+            "-o", "--output", metavar="FOLDER", help="folder of lengths.json, lengths.csv and the plans"
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -19,6 +19,9 @@ from onchip.cli.console import Json, progress, stdout, writable
 from onchip.microcontroller.result.microcontroller import Kernels
 from onchip.microcontroller.segments.options import SegmentOptions
 
+PROJECT, RUN, ANSWERS = "The C project", "Running it", "Other answers"
+"""The headings of options in the help."""
+
 
 @app.command()
 @expand_options
@@ -28,7 +31,7 @@ def mcu(
         typer.Argument(
             help="FILE.tflite or FILE.onnx, quantised, or made:NAME for one made from a seed; several run "
             "one behind the other in one array",
-            metavar="MODEL...",
+            metavar="MODEL",
             autocompletion=complete.int8_models,
         ),
     ],
@@ -37,26 +40,37 @@ def mcu(
         str,
         typer.Option(
             "--board",
-            help="a built-in board's name, or the path of a .toml file",
+            metavar="NAME|FILE",
+            help="a built-in board (`onchip boards` lists them), or the path of a .toml file",
             autocompletion=complete.boards,
         ),
     ] = "nucleo-f411re",
     ram: Annotated[
         str | None,
-        typer.Option("--ram", help="bytes of RAM, stack and all: a size (24KiB) [default: the board's]"),
+        typer.Option(
+            "--ram", metavar="SIZE", help="bytes of RAM, stack and all: a size (24KiB) [default: the board's]"
+        ),
     ] = None,
     run: Annotated[
-        bool, typer.Option("--run", help="build it, run it on the emulated core, compare every byte")
+        bool,
+        typer.Option(
+            "--run", help="build it, run it on the emulated core, compare every byte", rich_help_panel=RUN
+        ),
     ] = False,
     run_limit: Annotated[
         float | None,
         typer.Option(
             "--run-limit",
+            metavar="SECONDS",
             help="seconds after which the emulator is stopped [default: ample for the network's work]",
+            rich_help_panel=RUN,
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="write the C project: a folder")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FOLDER", help="write the C project: a folder", rich_help_panel=PROJECT
+        ),
     ] = None,
     plan: Annotated[
         Path | None,
@@ -71,12 +85,15 @@ def mcu(
             "--kernels",
             help="specialised on each layer's shape; shared by layers of all shapes: less flash, more "
             "instructions; auto: specialised but for those that must be shared to fit the flash",
+            rich_help_panel=PROJECT,
         ),
     ] = "auto",
     compare: Annotated[
         bool,
         typer.Option(
-            "--compare", help="print beside it what other methods need, TFLM's real arena among them"
+            "--compare",
+            help="print beside it what other methods need, TFLM's real arena among them",
+            rich_help_panel=ANSWERS,
         ),
     ] = False,
     front: Annotated[
@@ -84,6 +101,7 @@ def mcu(
         typer.Option(
             "--front",
             help="print RAM against work, every plan that none beats in both, and which of them --ram takes",
+            rich_help_panel=ANSWERS,
         ),
     ] = False,
     reentrant: Annotated[
@@ -91,6 +109,7 @@ def mcu(
         typer.Option(
             "--reentrant",
             help="C that writes no variables: the caller has memory for each instance, and several may run",
+            rich_help_panel=PROJECT,
         ),
     ] = False,
     fit: Annotated[
@@ -98,14 +117,22 @@ def mcu(
         typer.Option(
             "--fit",
             help="print RAM, flash and time on every board instead: linked and counted, where it can be",
+            rich_help_panel=ANSWERS,
         ),
     ] = False,
     inputs: Annotated[
         Path | None,
-        typer.Option("--inputs", help="inputs to compute, with --run to run: a .npy file, one a row"),
+        typer.Option(
+            "--inputs",
+            help="inputs to compute, with --run to run: a .npy file, one a row",
+            rich_help_panel=RUN,
+        ),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option("--labels", help="the classes of --inputs, for the accuracy: a .npy file")
+        Path | None,
+        typer.Option(
+            "--labels", help="the classes of --inputs, for the accuracy: a .npy file", rich_help_panel=RUN
+        ),
     ] = None,
     report: Annotated[
         Path | None,

@@ -31,7 +31,10 @@ def pack(
     ],
     options: PackOptions,
     capacity: Annotated[
-        str | None, typer.Option("--capacity", help="bytes that all buffers must fit in: a size (512KiB)")
+        str | None,
+        typer.Option(
+            "--capacity", metavar="SIZE", help="bytes that all buffers must fit in: a size (512KiB)"
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="write the buffers with their offsets as CSV")

@@ -24,7 +24,10 @@ def sweep(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="folder of the journal, table and page [default: SPEC with .sweep]"
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="folder of the journal, table and page [default: SPEC with .sweep]",
         ),
     ] = None,
     as_json: Json = False,

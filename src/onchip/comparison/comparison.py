@@ -173,7 +173,8 @@ def _name_of(options: PlacementOptions) -> str:
 
 
 def _title_of(options: PlacementOptions) -> str:
-    return "onchip plan" if options.order == "free" else f"onchip plan, {options.order} order"
+    kept = "onchip plan --no-fuse: tensors whole"
+    return kept if options.order == "free" else f"{kept}, {options.order} order"
 
 
 def _strategy(

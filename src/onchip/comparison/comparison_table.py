@@ -18,6 +18,18 @@ from onchip.report.wording import SENTENCE, exact, visible
 __all__ = ["table"]
 
 
+LEGEND = {
+    "DRAM bytes": "all that crosses",
+    "gap": "how far above the least of its kind at most",
+    "avoidable": "the share that the best row does without",
+    "/ limit": "over what every plan moves",
+    "traffic": "bytes of spills and reloads",
+    "peak": "most bytes in the scratchpad",
+    "seconds": "of planning",
+}
+"""What the columns say."""
+
+
 class Compared(Protocol):
     """The fields of a comparison that the table shows (`onchip.Comparison` documents them)."""
 
@@ -61,16 +73,26 @@ def table(made: Compared) -> RenderableType:
     head = Text(visible(made.network), style="bold")
     limit = f"; every plan moves {exact(made.limit_bytes)}" if made.limit_bytes else ""
     head.append(f", {exact(made.budget)}, weights {made.weights}{limit}", style="not bold")
-    parts: list[RenderableType] = [head, Text(), rows]
+    told = [f"{heading}: {text}" for heading, text in LEGEND.items() if heading in rows.headings]
+    titles = [f"{row.scheme}: {visible(row.title)}" for row in made.rows]
+    parts: list[RenderableType] = [
+        head,
+        Text(),
+        rows,
+        Text("; ".join(told), style="dim"),
+        Text(),
+        Text("; ".join(titles), style="dim"),
+    ]
     if made.bound:
         whole = f"with tensors whole, no plan has less traffic than {made.bound:,} B"
         parts += [Text(), Text(whole)]
-    parts += [Text(), *map(Text, _spaces(made.rows))]
     if unproved:
         parts += [Text(), Text(_not_proved(unproved, made.time_limit))]
     parts += [Text(f"{row.scheme}: {visible(row.reason)}") for row in made.rows if row.reason]
     if not made.complete:
         parts += [Text(), Text("interrupted: these rows were finished")]
+    if spaces := _spaces(made.rows):
+        parts += [Text(), Text("The spaces of these claims", style="bold"), *map(Text, spaces)]
     return Group(*parts)
 
 

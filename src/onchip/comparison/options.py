@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
 from onchip.base.errors import UsageError
-from onchip.base.options import option, options
+from onchip.base.options import group, option, options
 from onchip.base.units import parse_bytes
 from onchip.comparison import baselines
 from onchip.planners import registry
@@ -30,6 +30,7 @@ def other_planners() -> dict[str, Planner]:
     return {p.name: p for p in sorted(found, key=lambda p: p.name != "joint")}  # joint may do what all may
 
 
+@group("Rows of the table")
 @options
 @dataclass(frozen=True, slots=True)
 class CompareOptions:

@@ -74,8 +74,9 @@ def load_board(name_or_path: str | Path) -> Board:
     for board in known:
         if board.name == text:
             return board
-    names = ", ".join(board.name for board in known)
-    raise ChipError(f"no such board; built in: {names}; or give the path of a .toml file", where=text)
+    raise ChipError(
+        "no such board; `onchip boards` lists those built in; or give the path of a .toml file", where=text
+    )
 
 
 def parse_board(content: bytes, where: str) -> Board:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onchip.base.options import option, options
+from onchip.base.options import group, option, options
 
 __all__ = ["DEFAULTS", "MOST_GROUPS", "CorunOptions", "SolveOptions"]
 
@@ -12,6 +12,7 @@ MOST_GROUPS = 10
 """The default number of groups: as many as HaX-CoNN's Table 2 has for GoogLeNet."""
 
 
+@group("Networks and frames")
 @options
 @dataclass(frozen=True, slots=True)
 class CorunOptions:
@@ -60,6 +61,7 @@ class CorunOptions:
     )
 
 
+@group("Search")
 @options
 @dataclass(frozen=True, slots=True)
 class SolveOptions:

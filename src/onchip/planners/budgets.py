@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from onchip.base import guard
-from onchip.base.errors import UsageError
+from onchip.base.errors import ChipError, UsageError
 from onchip.base.units import MAX_BYTES, parse_bytes
 from onchip.machines.chip import Chip, Memory
 from onchip.network import Network
@@ -16,6 +16,9 @@ from onchip.planners.limits import Limits, Progress
 from onchip.plans import Plan, Run
 
 __all__ = ["context_of", "memories_within", "own_budget", "resolve_budget", "sized"]
+
+NAMES = ("MR", "MH", "MP")
+"""The names of budgets."""
 
 SECONDS_EACH = 1e-4
 """The fewest seconds for each operator that leave time for the comparison."""
@@ -27,7 +30,9 @@ CONTEXT_SECONDS = 10.0
 def own_budget(on: Chip, budget: str | int | None, purpose: str) -> int:
     """Return a budget given as a size, or without one the chip's scratchpad."""
     if budget is None:
-        return int(on.require("scratchpad_bytes", f"{purpose} without --budget"))
+        return _own(on, purpose)
+    if isinstance(budget, str) and budget.strip().upper() in NAMES:
+        raise UsageError(f"{budget.strip()} is a name for `plan` and `compare`: give a size", item="--budget")
     return sized(budget)
 
 
@@ -40,9 +45,24 @@ def resolve_budget(
 ) -> int:
     """Return the budget in bytes; see `plan`."""
     if budget is None:
-        return int(on.require("scratchpad_bytes", "a plan without --budget (a size, MR, MH or MP)"))
+        return _own(on, "a plan", " (or MR, the least in which every operator runs whole; MP or MH)")
     name = budget.strip().upper() if isinstance(budget, str) else ""
-    return sized(_named(network, on, name, placing, progress) if name in ("MR", "MH", "MP") else budget)
+    if name.isalpha() and name not in NAMES:
+        given = str(budget)[:40]
+        raise UsageError(f"{given!r} is neither a size, as 512KiB, nor MR, MP or MH", item="--budget")
+    return sized(_named(network, on, name, placing, progress) if name in NAMES else budget)
+
+
+def _own(on: Chip, purpose: str, names: str = "") -> int:
+    """Return the chip's scratchpad; `names` are words on what else a budget may be."""
+    if on.scratchpad_bytes is None:
+        unknown = ", which no document that its file names has" if "scratchpad_bytes" in on.unknown else ""
+        raise ChipError(
+            f"states no scratchpad_bytes{unknown}: {purpose} needs a budget, as in --budget 512KiB{names},"
+            " or a --chip that states them (`onchip chips`)",
+            where=f"chip {on.name}",
+        )
+    return on.scratchpad_bytes
 
 
 def memories_within(on: Chip, budget: str | int | None) -> tuple[Memory, ...]:

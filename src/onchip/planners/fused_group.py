@@ -35,14 +35,14 @@ class FusedGroup:
     subgroups: int = figure(key="subgroups", order=3)
     images: int = figure(key="images", order=5)
     streamed: tuple[str, ...] = figure(
-        key="streamed", unit="names", heading="isoa", page="streamed", place=2, order=6
+        key="streamed", unit="names", heading="sliced", page="streamed", optional=True, place=2, order=6
     )
     resident: tuple[str, ...] = figure(
         key="resident", heading="kept", cell="kept", page="resident weights", on_page="kept_of", place=3,
         order=7,
     )  # fmt: skip
     scratch_bytes: int = figure(
-        key="scratch_bytes", unit="bytes", heading="KiB", page="scratch", place=4, order=8
+        key="scratch_bytes", unit="bytes", heading="scratch", page="scratch", place=4, order=8
     )
     in_bytes: int = figure(
         key="in_words", unit="words", heading="in", narrow="maps", page="read", place=6, order=10
@@ -57,10 +57,10 @@ class FusedGroup:
         key="weight_words", unit="words", heading="weights", page="weights", place=9, order=13
     )
     dram_bytes: int = figure(
-        key="dram_words", unit="words", heading="kwords", page="DRAM bytes", place=99, order=9
+        key="dram_words", unit="words", heading="DRAM", page="DRAM bytes", place=99, order=9
     )
     blocks: tuple[int, ...] | None = figure(
-        key="blocks", heading="bands", cell="bands", page="runs in", on_page="tile", place=1, order=14
+        key="blocks", heading="tiles", cell="bands", page="runs in", on_page="tile", place=1, order=14
     )
     labels: tuple[str, ...] = field(default=(), repr=False)
     weighted: int = field(default=0, repr=False)
@@ -104,6 +104,8 @@ def bands_in_words(
     rows: int, subgroups: int, images: int, blocks: tuple[int, ...] | None, loops: int | None = None
 ) -> str:
     """Return a group's tiling in words; `blocks` are (output channels, rows, columns) or a box's sides."""
+    if loops == 0:
+        return "whole operators in turn"
     if loops is not None:
         return f"a nest of {loops:,} {'loop' if loops == 1 else 'loops'}"
     if blocks is not None:

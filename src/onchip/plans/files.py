@@ -17,11 +17,19 @@ from onchip.plans.text_writing import from_text, to_text
 __all__ = ["FORMAT", "NESTS", "read_plan", "write_plan"]
 
 
+MODELS = (".onnx", ".pt2", ".tflite")
+"""The ends of names of models, which are no plans whatever is in them."""
+
+
 def read_plan(path: Path | str) -> Plan:
     """Return the plan in a file of either form, told apart by its first character.
 
     Raises `PlanFormatError` naming the file and the key or line.
     """
+    if Path(path).suffix.lower() in MODELS and Path(path).is_file():
+        raise PlanFormatError(
+            "is a model, and a plan is needed: `onchip plan` makes one, with -o plan.json", where=str(path)
+        )
     content = read_bytes(Path(path), error=PlanFormatError)
     if content.lstrip()[:1] == b"{":
         return from_json(content, where=str(path))

@@ -145,7 +145,7 @@ def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] |
             if symbol not in dims:
                 raise graph.refuse(
                     f"dimension {axis} is {dim.dim_param or 'unnamed'} and has no value; give it with --dims,"
-                    f" as in {symbol}=1",
+                    f" as in --dims {symbol}=1",
                     item,
                 )
             used.add(symbol)

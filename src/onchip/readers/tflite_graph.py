@@ -259,6 +259,10 @@ def _operands(table: Any, what: str, content: bytes, taken: _Taken) -> tuple[int
     return tuple(int(getattr(table, what)(i)) for i in range(count))
 
 
+VELA = "CUSTOM:ethos-u"
+"""The operator in which Vela puts all that it has compiled."""
+
+
 def _operator_types(tflite: Any, model: Any, content: bytes, where: str, taken: _Taken) -> list[str]:
     known = {code: name for name, code in vars(tflite.BuiltinOperator).items() if not name.startswith("_")}
     types = []
@@ -273,6 +277,11 @@ def _operator_types(tflite: Any, model: Any, content: bytes, where: str, taken: 
             raw = code.CustomCode() or b""
             taken.add(len(raw), f"operator code {i}")
             name = f"CUSTOM:{_text(raw)}"
+        if name == VELA:
+            raise ModelError(
+                "is what Vela makes of a network: commands for an Ethos-U; give the file from before Vela",
+                where=where, item=name,
+            )  # fmt: skip
         types.append(name)
     return types
 

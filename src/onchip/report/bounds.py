@@ -48,6 +48,6 @@ def bound_rows(plan: Plan) -> tuple[tuple[int | None, str], tuple[int | None, st
     claimed = ", as claimed" if standing(plan) == "claimed" else ""
     unknown = ": not known" if found.space is None else ""
     return (
-        (found.space, f"least of the stated space{claimed}{unknown}"),
+        (found.space, f"least of its space{claimed}{unknown}"),
         (found.every, "inputs as far as read, outputs and weights, each once"),
     )

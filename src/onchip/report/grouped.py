@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onchip.base import figures
+from onchip.base.short_names import distinct_names
 from onchip.check.as_nests import plan_as_nests
 from onchip.network import Network
 from onchip.network.axes import GroupAxes, axes_of
@@ -17,11 +18,14 @@ from onchip.report.grid import Grid
 from onchip.report.steps import Timeline
 from onchip.report.wording import shorten, visible
 
-__all__ = ["group_rows", "group_table", "members_of", "page_words"]
+__all__ = ["group_legend", "group_rows", "group_table", "members_of", "page_words"]
 
 MOST_ROWS = 40
 """The most groups that the terminal lists; of more, the ones with most DRAM words."""
 
+
+SHORTEST_NAME, LONGEST_NAME = 16, 64
+"""Characters of a member's name at least, and of one that runs alone at most."""
 
 SHORTEST = 28
 """Characters for a group's members on a narrow terminal, in several lines: enough to tell both ends apart."""
@@ -82,18 +86,38 @@ def members_of(net: Network, operators: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def group_table(rows: Sequence[FusedGroup], element: int, width: int) -> Grid:
+LEGEND = {
+    "tiles": f"bands of rows, 28{TIMES}4 for 28 of 4 rows; 1, in one piece; nest, in loops",
+    "sliced": "tensors held a few channels at a time",
+    "kept": "operators whose weights stay, of those that have any",
+    "scratch": "what a group takes",
+    "whole": "operands that lie whole beside it",
+    "maps": "feature maps that cross to and from DRAM",
+    "halo": "rows that cross again for the next band",
+    "DRAM": "all that crosses",
+}
+"""What the columns of a table of groups say."""
+
+
+def group_legend(table: Grid, *, words: bool = False) -> str:
+    """Return a line on the columns of a table of groups; `words`: what crosses is in thousands of words."""
+    told = "; ".join(f"{heading}: {text}" for heading, text in LEGEND.items() if heading in table.headings)
+    return f"{told}; {'scratch in KiB, what crosses in thousands of words' if words else 'sizes in KiB'}"
+
+
+def group_table(rows: Sequence[FusedGroup], width: int, *, element: int | None = None) -> Grid:
     """Return the groups in running order; of very many, the costliest, and the rest in one row.
 
     Where some run as nests, groups that are alike in all but names are one row, with the figures of each.
-    Words (of `element` bytes) are in thousands; below 100 columns the crossings of feature maps are one
-    figure.
+    What crosses is in KiB, or in thousands of words of `element` bytes; below 100 columns the crossings of
+    feature maps are one figure.
     """
     columns = figures.columns(FusedGroup, rows, wide=width >= 100)
-    digits = 1 if sum(r.dram_bytes for r in rows) < 100_000_000 * element else 0
+    unit = 1024 if element is None else 1000 * element
+    digits = 1 if sum(r.dram_bytes for r in rows) < 100_000 * unit else 0
 
     def words(n: int) -> str:
-        return f"{n / element / 1000:,.{digits}f}"
+        return f"{n / unit:,.{digits}f}"
 
     def kib(n: int) -> str:
         return f"{n / 1024:,.1f}"
@@ -121,8 +145,12 @@ def group_table(rows: Sequence[FusedGroup], element: int, width: int) -> Grid:
     )
     taken += 2 + (max(5, *(len(name) for name, _, _ in body)) if body else 5)
     table = Grid(("group", False), ("operators", False), *((heading, True) for heading in headings))
+    room = max(SHORTEST, min(64, width - taken))
+    long = (r for _, r, _ in body if len(_in_full(r)) > (room if len(r.operators) > 1 else LONGEST_NAME))
+    ends = (visible(name) for r in long for name in (r.operators[0], r.operators[-1]))
+    names = distinct_names(ends, max(SHORTEST_NAME, (room - 5) // 2))
     for name, r, texts in body:
-        table.add_row(name, _members(r, max(SHORTEST, min(64, width - taken))), *texts)
+        table.add_row(name, _members(r, room, names), *texts)
     if rest:
         table.add_row("", f"{len(rest):,} more", *sums(rest))
     table.add_row("all", f"{sum(len(r.operators) for r in rows):,} operators", *total)
@@ -135,19 +163,21 @@ def _named(alike: Sequence[FusedGroup]) -> str:
     return name if len(alike) == 1 else f"{name} {TIMES}{len(alike)}"
 
 
-def _members(row: FusedGroup, width: int) -> str:
-    """Return `4 features.3.squeeze … cat`, as far as it fits."""
-    names, count = [visible(name) for name in row.operators], len(row.operators)
-    if count == 1:
-        return shorten(names[0], width)
-    head = f"{count} "
-    last = names[-1]
-    common = names[0].rpartition(".")[0] + "."
-    if len(common) > 1 and last.startswith(common):
-        last = last[len(common) :]
-    room = width - len(head) - 3
-    second = min(len(last), max(room // 2, room - len(names[0])))
-    return f"{head}{shorten(names[0], room - second)} … {shorten(last, second)}"
+def _members(row: FusedGroup, width: int, names: Mapping[str, str]) -> str:
+    """Return a group's operators in full where they fit, else the first and the last in short."""
+    first, last = visible(row.operators[0]), visible(row.operators[-1])
+    if first not in names or len(_in_full(row)) <= width:
+        return _in_full(row)
+    count = len(row.operators)
+    return names[first] if count == 1 else f"{count} {names[first]} … {names[last]}"
+
+
+def _in_full(row: FusedGroup) -> str:
+    """Return `4 features.3.squeeze … cat`."""
+    first, last, count = visible(row.operators[0]), visible(row.operators[-1]), len(row.operators)
+    common = first.rpartition(".")[0] + "."
+    rest = last.removeprefix(common) if len(common) > 1 else last
+    return first if count == 1 else f"{count} {first} … {rest}"
 
 
 def page_words(plan: Plan, line: Timeline) -> dict[str, Any]:

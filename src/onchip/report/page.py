@@ -307,7 +307,7 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
     facts = [("network from", visible(net.source)), ("sha256", net.sha256[:16])] if net.source else []
     facts += [("granularity", visible(net.granularity)), ("element", visible(net.element))]
     facts += [
-        (visible(str(k)).replace("_", " "), visible(str(v)))
+        (visible(str(k)).replace("_", " "), {"True": "on", "False": "off"}.get(str(v), visible(str(v))))
         for k, v in plan.options.items()
         if v is not None and k not in ("granularity", "element") and not k.endswith("_bytes")
     ]

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
+from onchip.base.short_names import distinct_names
 from onchip.check.as_nests import AsNests, plan_as_nests
-from onchip.machines.chip import ELEMENTS
 from onchip.planners.modules.table import module_table
 from onchip.plans import Plan
 from onchip.report import findings, times
 from onchip.report.as_nests import as_nests_sentence, as_nests_table, why_lines
 from onchip.report.bounds import bound_rows
 from onchip.report.grid import Grid
-from onchip.report.grouped import group_rows, group_table
+from onchip.report.grouped import group_legend, group_rows, group_table
 from onchip.report.modules import terminal_table
 from onchip.report.nest import shown_nests
+from onchip.report.nest.table import LEGEND as NESTS
 from onchip.report.nest.table import nest_table
 from onchip.report.steps import Timeline, timeline
-from onchip.report.wording import exact, short_size, shorten, visible
+from onchip.report.wording import SPACE, exact, short_size, shorten, visible
 
 __all__ = ["Summary", "summary"]
 
@@ -48,8 +50,6 @@ class Summary:
         width = options.max_width
         yield self.headline()
         yield Text(findings.status_sentence(self.plan, self.traffic), style="dim")
-        if among := findings.space_sentence(self.plan):
-            yield Text(among, style="dim")
         if kept := findings.caches_sentence(self.plan):
             yield Text(kept)
         if worth := findings.standing_sentence(self.plan):
@@ -62,7 +62,7 @@ class Summary:
             *((("Time", self.times()),) if self.plan.timing else ()),
             *((("Groups", self.groups(width)),) if self.grouped else ()),
             *(
-                (("Nests", nest_table(nests, width - 2)),)
+                (("Nests", Group(nest_table(nests, width - 2), Text(NESTS, style="dim"))),)
                 if (nests := shown_nests(self.plan, self.timeline))
                 else ()
             ),
@@ -83,6 +83,10 @@ class Summary:
             yield Text(zero_traffic)
         for sentence in findings.strategy_sentences(self.plan):
             yield Text(sentence)
+        if among := findings.space_sentence(self.plan):
+            yield Text()
+            yield Text(SPACE, style="bold")
+            yield Padding(Text(among, style="dim"), (0, 0, 0, 2))
 
     @property
     def grouped(self) -> bool:
@@ -107,6 +111,10 @@ class Summary:
 
     def name(self, name: str, width: int, share: float) -> Text:
         return Text(shorten(visible(name), max(12, int(width * share))))
+
+    def names(self, names: Iterable[str], width: int, share: float) -> dict[str, str]:
+        """Return the names of a column in a share of the width, by what is visible of them."""
+        return distinct_names(map(visible, names), max(12, int(width * share)))
 
     def dram(self) -> RenderableType:
         t = self.timeline.traffic
@@ -141,8 +149,8 @@ class Summary:
         return Group(table, Text(findings.memory_sentence(self.plan)))
 
     def groups(self, width: int) -> RenderableType:
-        element = ELEMENTS.get(self.plan.network.element, 1)
-        return group_table(group_rows(self.plan, self.timeline), element, width - 2)
+        table = group_table(group_rows(self.plan, self.timeline), width - 2)
+        return Group(table, Text(group_legend(table), style="dim"))
 
     def as_nests(self, found: AsNests) -> RenderableType:
         table = as_nests_table(found)
@@ -173,10 +181,9 @@ class Summary:
         table = Grid(("bytes", True), ("", True), ("share", True), ("role", False), ("tensor", False))
         live = self.timeline.peak_live
         total = sum(n for _, _, n in live) or 1
+        names = self.names((name for name, _, _ in live[:_MOST_LIVE]), width, 0.45)
         for name, role, n in live[:_MOST_LIVE]:
-            table.add_row(
-                f"{n:,}", short_size(n), f"{100 * n / total:.1f} %", role, self.name(name, width, 0.45)
-            )
+            table.add_row(f"{n:,}", short_size(n), f"{100 * n / total:.1f} %", role, names[visible(name)])
         rest = live[_MOST_LIVE:]
         if rest:
             n = sum(r[2] for r in rest)
@@ -190,9 +197,10 @@ class Summary:
         wide = width >= 120  # room for the last column beside names long enough to be distinguished
         columns = [("tensor", False), ("bytes", True), ("out at steps", True), ("room needed by", False)]
         table = Grid(*columns, *((("why", False),) if wide else ()))
+        names = self.names((a.name for a in shown), width, 0.24 if wide else 0.26)
         for a in shown:
             row: list[str | Text] = [
-                self.name(a.name, width, 0.24 if wide else 0.26),
+                names[visible(a.name)],
                 f"{a.bytes:,}",
                 findings.step_range(a.left, a.back),
                 self.name(findings.room_needed_by(line, a), width, 0.25 if wide else 0.32),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["SENTENCE", "exact", "short_size", "shorten", "visible"]
+__all__ = ["SENTENCE", "SPACE", "exact", "short_size", "shorten", "visible"]
 
 _LONGEST = 240
 
 SENTENCE = 2_000
 """The most characters shown of a space: all of any planner's; a file may state a longer one."""
+
+
+SPACE = "The space of this claim"
+"""The heading above the plans that `optimal` and the bounds range over."""
 
 
 def visible(name: str, longest: int = _LONGEST) -> str:
@@ -32,14 +36,14 @@ def shorten(text: str, width: int) -> str:
 def short_size(n: int) -> str:
     """Return three digits in binary units, as scratchpads are measured: `2.38 MiB`."""
     if n < 1024:
-        return f"{n} B"
+        return f"{n:,} B"
     value, unit = n / 1024, "KiB"
     for bigger in ("MiB", "GiB", "TiB"):
         if value < 1023.5:
             break
         value, unit = value / 1024, bigger
     digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
-    return f"{value:.{digits}f} {unit}"
+    return f"{value:,.{digits}f} {unit}"
 
 
 def exact(n: int) -> str:

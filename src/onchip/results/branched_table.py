@@ -115,12 +115,15 @@ def _sentence(made: InModules) -> str:
         return f"Nothing to keep on chip, {why}: all {count} run by themselves. {speed}"
     share = "" if total.fm_ratio is None else f"{100 * total.fm_ratio:.2f} % of naive; "
     return (
-        f"Feature maps of modules that cross to DRAM: {_kb(total.fm_bytes)} of {_kb(total.naive_fm_bytes)} KB"
-        f" ({share}{accesses(total)}). {speed}"
+        f"Feature maps of modules that cross to DRAM: {_kb(total.fm_bytes)} of {_kb(total.naive_fm_bytes)}"
+        f" KiB ({share}{accesses(total)}). {speed}"
     )
 
 
-EXPLANATION = "in KB (1,024 B); W weights, FM feature maps, r/w reads and writes of them"
+EXPLANATION = (
+    "in KiB; W weights, FM feature maps, naive with every map through DRAM, r/w reads and writes of maps, %"
+    " of naive"
+)
 
 
 def _section(heading: str, more: str, body: RenderableType) -> tuple[RenderableType, ...]:
@@ -159,7 +162,7 @@ def _cut(grid: Grid, rest: int) -> RenderableType:
 
 
 def _skips(made: InModules, width: int) -> RenderableType:
-    figures = ("around layers", True), ("KB", True), ("r/w", True)
+    figures = ("around layers", True), ("KiB", True), ("r/w", True)
     grid = Grid(("tensor", False), ("to", False), *figures)
     room = max(SHORTEST_NAME, (width - 44) // 2)
     for s in made.long_skips[:MOST_REASONS]:

@@ -147,21 +147,16 @@ def table(made: Fused, width: int) -> RenderableType:
     from rich.padding import Padding
     from rich.text import Text
 
-    from onchip.report.grouped import group_table
-    from onchip.report.wording import SENTENCE, exact, visible
+    from onchip.report.grouped import group_legend, group_table
+    from onchip.report.wording import SENTENCE, SPACE, exact, visible
 
     head = Text(visible(f"{made.network.name} on {made.chip}"), style="bold")
     images = "" if made.batch == 1 else f", {made.batch:,} images"
     head.append(f", {exact(made.budget)}{images}: {status_words(made)}", style="not bold")
     parts: list[RenderableType] = [head, Text(_sentence(made), style="dim")]
-    parts += [Text(f"Among: {visible(made.space, SENTENCE)}.", style="dim"), Text()]
-    heading = Text("Groups", style="bold")
-    heading.append(
-        "  thousands of words; bands: how many of how many rows; isoa: tensors a few channels at a time;"
-        " kept: operators whose weights stay",
-        style="not bold dim",
-    )
-    parts += [heading, Padding(group_table(made.groups, made.element_bytes, width - 2), (0, 0, 0, 2)), Text()]
+    groups = group_table(made.groups, width - 2, element=made.element_bytes)
+    parts += [Text(), Text("Groups", style="bold"), Padding(groups, (0, 0, 0, 2))]
+    parts += [Padding(Text(group_legend(groups, words=True), style="dim"), (0, 0, 0, 2)), Text()]
     parts += [Text("Against", style="bold"), Padding(_against(made), (0, 0, 0, 2)), Text()]
     parts.append(
         Text(
@@ -172,6 +167,8 @@ def table(made: Fused, width: int) -> RenderableType:
     )
     if made.note:
         parts.append(Text(visible(made.note)))
+    space = Text(f"Among: {visible(made.space, SENTENCE)}.", style="dim")
+    parts += [Text(), Text(SPACE, style="bold"), Padding(space, (0, 0, 0, 2))]
     return Group(*parts)
 
 

@@ -217,7 +217,7 @@ class _Chart:
         if row["needs_bytes"]:
             what.append(f"needs: {row['needs_bytes']:,} B")
             what.append(f"has: {row['budget_bytes']:,} B")
-        what.append(f"reason: {visible(row['reason'] or '')}")
+        what.append(f"reason: {visible((row['reason'] or '').split('; among: ')[0])}")
         return "\n".join(what)
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onchip.base.errors import UsageError
-from onchip.base.options import option, options
+from onchip.base.options import group, option, options
 
 __all__ = ["SweepOptions"]
 
 
+@group("Computing")
 @options
 @dataclass(frozen=True, slots=True)
 class SweepOptions:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from onchip.report.shell import asset, hash_of, template, version
+from onchip.report.times import short_time
 from onchip.report.wording import short_size, shorten, visible
 from onchip.sweeps.curves import ALL, Curve, Spot
 from onchip.sweeps.drawing import chart, key
@@ -19,16 +20,29 @@ if TYPE_CHECKING:
 __all__ = ["html"]
 
 MOST_ROWS = 2_000
-SHOWN = (
-    "dram_bytes",
-    "gap",
-    "peak_bytes",
-    "needs_bytes",
-    "dram_seconds",
-    "latency_picoseconds",
-    "energy_picojoules",
-    *SRAM_COLUMNS,
-)
+LONGEST_REASON = 600
+"""Characters of the reason of a point without a plan, without the plans that it ranges over."""
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _joules(picojoules: float) -> str:
+    return f"{picojoules / 1e9:,.3g} mJ"
+
+
+SHOWN: dict[str, tuple[str, Callable[[Any], str] | None]] = {
+    "dram_bytes": ("DRAM bytes", None),
+    "gap": ("gap at most", _share),
+    "peak_bytes": ("peak bytes", None),
+    "needs_bytes": ("needs bytes", None),
+    "dram_seconds": ("DRAM busy", lambda seconds: short_time(round(seconds * 10**12))),
+    "latency_picoseconds": ("latency", short_time),
+    "energy_picojoules": ("energy", _joules),
+    **{name: (name.replace("_", " "), None) for name in SRAM_COLUMNS},
+}
+"""The figures of a point that the page shows: heading, and how a value is written."""
 
 
 def html(made: Outcome, curves: Sequence[Curve], sentence: str) -> str:
@@ -69,7 +83,7 @@ def _words(made: Outcome, drawn: Sequence[Curve], sentence: str) -> dict[str, An
         "more_keys": max(0, len(series) - 28),
         "sections": [_section(made, drawn, name, places) for name in ordered],
         "labels": [visible(name.replace("_", " ")) for name in made.labels],
-        "columns": [name.replace("_", " ") for name in columns],
+        "columns": [SHOWN[name][0] for name in columns],
         "rows": [_row(row, made.labels, columns) for row in made.rows[:MOST_ROWS]],
         "rows_cut": f"The first {MOST_ROWS:,} of {len(made.rows):,}; table.csv has all."
         if len(made.rows) > MOST_ROWS
@@ -126,9 +140,11 @@ def _named(curve: Curve, places: dict[str, int]) -> dict[str, Any]:
 
 
 def _row(row: dict[str, Any], labels: tuple[str, ...], columns: list[str]) -> dict[str, Any]:
-    def shown(value: Any) -> str:
+    def shown(value: Any, write: Callable[[Any], str] | None = None) -> str:
         if value is None:
             return ""
+        if write is not None:
+            return write(value)
         return (
             f"{value:,}"
             if type(value) is int
@@ -144,6 +160,6 @@ def _row(row: dict[str, Any], labels: tuple[str, ...], columns: list[str]) -> di
         "labels": [shown(row[name]) for name in labels],
         "budget": shown(row["budget_bytes"]) or row["budget"],
         "status": row["status"],
-        "figures": [shown(row[name]) for name in columns],
-        "reason": visible(row["reason"]) if row["reason"] else "",
+        "figures": [shown(row[name], SHOWN[name][1]) for name in columns],
+        "reason": visible(row["reason"].split("; among: ")[0], LONGEST_REASON) if row["reason"] else "",
     }

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Swept"]
 
+LONGEST_NETWORK, LONGEST_SERIES = 28, 32
+"""Characters of names on the terminal."""
+
 
 @dataclass(frozen=True)
 class Swept:
@@ -99,8 +102,9 @@ class Swept:
         from rich.console import Group
         from rich.text import Text
 
+        from onchip.base.short_names import distinct_names
         from onchip.report.grid import Grid
-        from onchip.report.wording import short_size, shorten, visible
+        from onchip.report.wording import short_size, visible
 
         def size(spot: Spot | None) -> str:
             return "-" if spot is None else short_size(spot.budget)
@@ -109,8 +113,7 @@ class Swept:
             return "-" if spot is None else short_size(spot.dram)
 
         table = Grid(
-            ("network", False),
-            ("series", False),
+            ("network, series" if any(curve.series for curve in self.curves) else "network", False),
             ("fits from", True),
             ("knee", True),
             ("DRAM there", True),
@@ -120,12 +123,13 @@ class Swept:
             ("x compulsory", True),
             *((("mm2 at the knee", True),) if self.outcome.spec.sram else ()),
         )
+        networks = distinct_names((_network(curve) for curve in self.curves), LONGEST_NETWORK)
+        series = distinct_names((visible(curve.series) for curve in self.curves), LONGEST_SERIES)
         for curve in self.curves:
             least = curve.least
             over = "-" if least is None or not curve.limit else f"{least.dram / curve.limit:.3f}"
             table.add_row(
-                shorten(visible(curve.network.removeprefix("zoo:")), 28),
-                shorten(visible(curve.series or "-"), 32),
+                networks[_network(curve)] + (f", {series[visible(curve.series)]}" if curve.series else ""),
                 size(curve.first),
                 size(curve.knee),
                 moved(curve.knee),
@@ -135,7 +139,13 @@ class Swept:
                 over,
                 *((area_words(self.outcome.spec.sram, curve.knee),) if self.outcome.spec.sram else ()),
             )
-        return Group(Text(self.sentence()), Text(), table)
+        legend = (
+            "fits from: the smallest buffer with a plan; knee: behind it more buffer pays less, with its DRAM"
+            f" bytes; within {100 * self.outcome.spec.within:g} %: the smallest buffer so near to the least"
+            " DRAM bytes; x compulsory: the least over what every plan moves; the page and the table say why"
+            " a size has no plan"
+        )
+        return Group(Text(self.sentence()), Text(), table, Text(legend, style="dim"))
 
     def sentence(self) -> str:
         """Return a sentence that counts the points by answer."""
@@ -155,3 +165,9 @@ class Swept:
         from onchip.report.grid import printed
 
         return printed(self.summary(), 120)
+
+
+def _network(curve: Curve) -> str:
+    from onchip.report.wording import visible
+
+    return visible(curve.network.removeprefix("zoo:"))

@@ -108,7 +108,7 @@ def test_what_is_not_decided_says_what_is_known(
         ((), "a capacity is needed"),
         (("--capacity", "12x"), "--capacity"),
         (("--capacity", "12", "--alignment", "0"), "alignment"),
-        (("--capacity", "12", "--time-limit", "-1"), "time_limit"),
+        (("--capacity", "12", "--time-limit", "-1"), "--time-limit"),
         (("--capacity", "12", "--seed", "-1"), "seed"),
         (("--capacity", "12", "-o", "nowhere/out.csv"), "nowhere"),
     ],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from onchip.base.errors import UsageError
-from onchip.base.options import option, options
+from onchip.base.options import group, option, options
 
 __all__ = ["InputMode", "Method", "Objective", "SegmentOptions"]
 
@@ -15,6 +15,7 @@ Method = Literal["best", "chains", "rows"]
 Objective = Literal["free", "once", "least"]
 
 
+@group("Goal and search")
 @options
 @dataclass(frozen=True, slots=True)
 class SegmentOptions:

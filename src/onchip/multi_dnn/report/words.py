@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import floor, log10
+
 from onchip.multi_dnn.idle import Idle
 from onchip.multi_dnn.judged import Judged
 from onchip.multi_dnn.schedule import Step
@@ -38,10 +40,11 @@ OURS = "this schedule"
 
 
 def milliseconds(value: float) -> str:
-    """Return ms with three digits after the point, or four for a small value: profiles are that fine."""
-    if value == 0 or abs(value) >= 0.01:
+    """Return ms with three digits after the point, or as many as show two figures of a small value."""
+    size = abs(value)
+    if size >= 0.01 or size < 5e-8:
         return f"{value:,.3f}"
-    return f"{value:.4f}" if abs(value) >= 0.001 else f"{value:.4g}"
+    return f"{value:.4f}" if size >= 0.001 else f"{value:.{1 - floor(log10(size))}f}"
 
 
 def heading(made: Judged) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -36,7 +37,11 @@ def table(made: Judged, width: int, note: str = "") -> RenderableType:
     parts += [Text(), *_section("Networks", "times in ms", _networks(made, width - 2))]
     parts += [
         Text(),
-        *_section("Units", "what each runs, in the order enforced; ms", _units(made, width - 2)),
+        *_section(
+            "Units",
+            "what each runs, in the order enforced; groups by their layers, from 0; ms",
+            _units(made, width - 2),
+        ),
     ]
     if others_of(made):
         unit = FIGURES.get(made.claim.objective, made.claim.objective)
@@ -110,7 +115,7 @@ def _units(made: Judged, width: int) -> Grid:
             job = workload.jobs[one.job]
             run = f" run {one.run}" if workload.runs(one.job) > 1 else ""
             first, last = (job.profile.groups[g].name for g in (one.first, one.last))
-            groups = first if one.first == one.last else f"{shorten(first, room // 2)} … {last}"
+            groups = stretch_words(first, last, room // 2)
             found.add_row(
                 "" if one.turn else Text(visible(workload.soc.units[one.unit].name)),
                 Text(visible(shorten(job.name, room - len(run)) + run)),
@@ -121,6 +126,14 @@ def _units(made: Judged, width: int) -> Grid:
         if len(row) > MOST_STRETCHES:
             found.add_row("", f"{len(row) - MOST_STRETCHES:,} more")
     return found
+
+
+def stretch_words(first: str, last: str, width: int) -> str:
+    """Return `0-69` for the layers from `0-2` to `60-69`, and `first … last` for groups with other names."""
+    begins, ends = re.fullmatch(r"(\d+)-\d+", first), re.fullmatch(r"\d+-(\d+)", last)
+    if begins and ends:
+        return f"{begins[1]}-{ends[1]}"
+    return first if first == last else f"{shorten(first, width)} … {last}"
 
 
 def _others(made: Judged) -> Grid:

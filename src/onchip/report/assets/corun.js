@@ -2,7 +2,7 @@
 "use strict";
 // The pictures are drawn already; here they answer the pointer and the keyboard. Words are written as text only.
 const tip = document.getElementById("tip"), spoken = document.getElementById("spoken");
-const words = new Map();
+const words = new Map(), TOLD = "[data-segment], .idle, .move";
 let hot = null, pinned = false;
 
 // A segment's words, taken out of the picture so that they are not shown twice.
@@ -68,7 +68,7 @@ for (const sheet of document.querySelectorAll("svg.sheet")) {
   const inTime = [...all].sort((a, b) => +a.dataset.segment - +b.dataset.segment);
   sheet.setAttribute("tabindex", "0");
   sheet.addEventListener("pointerover", (event) => {
-    const node = event.target.closest("[data-segment]");
+    const node = event.target.closest(TOLD);
     if (pinned) return;
     if (!node) { tip.hidden = true; mark(null); return; }
     mark(node);
@@ -76,7 +76,7 @@ for (const sheet of document.querySelectorAll("svg.sheet")) {
   });
   sheet.addEventListener("pointerleave", () => { if (!pinned) letGo(); });
   sheet.addEventListener("click", (event) => {
-    const node = event.target.closest("[data-segment]");
+    const node = event.target.closest(TOLD);
     if (!node) { letGo(); return; }
     pinned = true;
     mark(node);

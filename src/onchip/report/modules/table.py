@@ -15,7 +15,7 @@ MOST_ROWS = 40
 
 
 def kilobytes(n: int) -> str:
-    """Return KB of 1,024 bytes, to the last digit."""
+    """Return KiB, to the last digit."""
     return f"{n / 1024:,.3f}".rstrip("0").rstrip(".")
 
 
@@ -39,7 +39,7 @@ def terminal_table(table: ModuleTable, width: int) -> Grid:
         max(map(len, column)) + 2
         for column in zip(headings, *(cells for _, cells in [*body, *ends]), strict=True)
     )
-    found = Grid(("module (KB)", False), *((heading, True) for heading in headings))
+    found = Grid(("module (KiB)", False), *((heading, True) for heading in headings))
     for name, cells in body:
         found.add_row(shorten(visible(name), max(12, width - taken - 2)), *cells)
     if rest := [row for i, row in enumerate(rows) if i not in shown]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from onchip.base.short_names import distinct_names
 from onchip.planners.fused_group import TIMES
 from onchip.report.grid import Grid
 from onchip.report.nest.shown import ShownBuffer, ShownLeaf, ShownLoop, ShownNest
 from onchip.report.nest.words import equal_nests, loop_words, names_shown, times_words
 from onchip.report.wording import short_size, shorten, visible
 
-__all__ = ["nest_table"]
+__all__ = ["LEGEND", "nest_table"]
+
+LEGEND = (
+    "around: operators inside a loop; [4]: the part of an axis that a loop goes over; x of y: the part of a"
+    " tensor that lies on chip at a time; a ring: new rows in the place of old ones; whole: tensors that lie"
+    " whole beside the scratch; once: each byte crosses once"
+)
+"""What the columns say."""
 
 MOST_ROWS = 24
 """The most different nests that the terminal lists; of more, those that move most."""
@@ -34,7 +42,9 @@ def nest_table(nests: Mapping[str, ShownNest], width: int) -> Grid:
     )
     for name in listed:
         nest, count = nests[name], len(equal[name])
-        shown = [shorten(one, NAME if width >= 100 else SHORT) for one in names_shown(nest)]
+        long = names_shown(nest)
+        short = distinct_names(long, NAME if width >= 100 else SHORT)
+        shown = [short[one] for one in long]
         group = shorten(visible(name), 14) + (f" {TIMES}{count}" if count > 1 else "")
         grid.add_row(group, _loops(nest, shown), _stays(nest, shown), _crosses(nest, shown))
     if left := len(equal) - len(listed):
