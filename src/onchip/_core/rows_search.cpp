@@ -12,6 +12,8 @@ namespace onchip::rows {
 
 namespace {
 
+constexpr Bytes fine = 4096, coarse = 256;  // parts of a peak that are no difference
+
 std::vector<Id> in_order(const Graph& graph) {
     std::vector<Id> found;
     for (std::size_t i = 0; i < graph.size(); ++i)
@@ -28,30 +30,25 @@ Bytes peak_of(const Graph& graph, const std::vector<Id>& steps) {
     return walk.peak();
 }
 
-// A better path between two states than the best that is known, by moves; the best where there is none.
-// With `below` paths of fewer bytes than that are wanted, and the search ends where it finds none soon.
-Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Path best, Bytes bound,
-              std::int64_t most, Bytes below, Clock<std::int64_t>& clock, std::int64_t& states) {
-    Moves moves(graph, rules, from, to, clock);
-    if (below > 0 && best.peak >= below) {
-        std::optional<Path> found;
-        if (bound < below) found = moves.plunge(below - 1, false);
-        if (!found && bound < below) found = moves.plunge(below - 1, true);
-        if (!found && bound < below) found = moves.best_first(below, bound, most, false);
-        states += moves.states();
-        if (!found) return best;
-        best = std::move(*found);
-    }
+// Paths of fewer bytes by plunges alone, by halves of what is between what failed and the best; the bound itself first,
+// which often is reached. They end at differences of one part in `parts`.
+void by_plunges(const Moves& moves, Path& best, Bytes bound, Bytes parts, Clock<std::int64_t>& clock) {
     Bytes failed = bound - 1;
     while (failed + 1 < best.peak && !clock.late(best.peak, true)) {
-        // The bound itself first, which often is reached; then halves.
         const Bytes limit = failed < bound ? bound : failed + (best.peak - failed) / 2;
         std::optional<Path> found = moves.plunge(limit, false);
         if (!found) found = moves.plunge(limit, true);
         if (found && found->peak < best.peak) best = std::move(*found);
         else failed = limit;
-        if (best.peak - failed <= best.peak / 4096) break;
+        if (best.peak - failed <= best.peak / parts) break;
     }
+}
+
+// A better path between two states than the best that is known, by moves; the best where there is none.
+Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Path best, Bytes bound,
+              std::int64_t most, Clock<std::int64_t>& clock, std::int64_t& states) {
+    Moves moves(graph, rules, from, to, clock);
+    by_plunges(moves, best, bound, fine, clock);
     while (most > 0 && best.peak > bound && !clock.late(best.peak, true)) {
         std::optional<Path> found = moves.best_first(best.peak, bound, most, false);
         if (!found) found = moves.best_first(best.peak, bound, 10 * most, true);
@@ -70,11 +67,35 @@ Path pulled(const Graph& graph, const Rules& rules, const Made& from, const Made
     return best;
 }
 
+// A path of fewer bytes than `below` from start to end, where one is found soon.
+Found soon(const Graph& graph, const Rules& rules, std::int64_t most, Bytes below, Clock<std::int64_t>& clock) {
+    const Made start = graph.start(), end = graph.end();
+    Found found;
+    found.schedule = in_order(graph);
+    found.peak = peak_of(graph, found.schedule);
+    const Bytes bound = plain_bound(graph).bytes;
+    found.bound = std::min(bound, found.peak);
+    if (bound >= below) return found;
+    Moves moves(graph, rules, start, end, clock);
+    std::optional<Path> path = moves.plunge(below - 1, false);
+    if (!path) path = moves.plunge(below - 1, true);
+    if (!path && most > 0) path = moves.best_first(below, bound, most, false);
+    if (path) by_plunges(moves, *path, bound, coarse, clock);
+    if (path && path->peak < found.peak) {
+        found.peak = path->peak;
+        found.schedule = std::move(path->steps);
+    }
+    found.states = moves.states();
+    found.complete = found.peak == found.bound;
+    return found;
+}
+
 }  // namespace
 
 Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, std::int64_t most_moves,
              Bytes below, const Limits<std::int64_t>& limits) {
     Clock<std::int64_t> clock(limits, every_time);
+    if (below > 0) return soon(graph, rules, most_moves, below, clock);
     const Made start = graph.start(), end = graph.end();
     Found found;
     found.schedule = in_order(graph);
@@ -92,9 +113,8 @@ Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, s
     const auto improve = [&](std::int64_t most) {
         std::vector<Id> steps;
         for (std::size_t k = 0; k < parts.size(); ++k) {
-            parts[k] = by_moves(graph, rules, through[k], through[k + 1], std::move(parts[k]), bound.bytes, most, below,
+            parts[k] = by_moves(graph, rules, through[k], through[k + 1], std::move(parts[k]), bound.bytes, most,
                                 clock, found.states);
-            if (below > 0 && parts[k].peak >= below) return;
             steps.insert(steps.end(), parts[k].steps.begin(), parts[k].steps.end());
         }
         if (const Bytes peak = peak_of(graph, steps); peak < found.peak) {
