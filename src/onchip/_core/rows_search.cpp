@@ -12,7 +12,7 @@ namespace onchip::rows {
 
 namespace {
 
-constexpr Bytes fine = 4096, coarse = 256;  // parts of a peak that are no difference
+constexpr Bytes fine = 4096, coarse = 128;  // parts of a peak that are no difference
 
 std::vector<Id> in_order(const Graph& graph) {
     std::vector<Id> found;
@@ -30,17 +30,32 @@ Bytes peak_of(const Graph& graph, const std::vector<Id>& steps) {
     return walk.peak();
 }
 
+std::optional<Path> plunged(const Moves& moves, Bytes limit) {
+    std::optional<Path> found = moves.plunge(limit, false);
+    return found ? found : moves.plunge(limit, true);
+}
+
 // Paths of fewer bytes by plunges alone, by halves of what is between what failed and the best; the bound itself first,
-// which often is reached. They end at differences of one part in `parts`.
-void by_plunges(const Moves& moves, Path& best, Bytes bound, Bytes parts, Clock<std::int64_t>& clock) {
+// which often is reached.
+void by_plunges(const Moves& moves, Path& best, Bytes bound, Clock<std::int64_t>& clock) {
     Bytes failed = bound - 1;
     while (failed + 1 < best.peak && !clock.late(best.peak, true)) {
         const Bytes limit = failed < bound ? bound : failed + (best.peak - failed) / 2;
-        std::optional<Path> found = moves.plunge(limit, false);
-        if (!found) found = moves.plunge(limit, true);
+        std::optional<Path> found = plunged(moves, limit);
         if (found && found->peak < best.peak) best = std::move(*found);
         else failed = limit;
-        if (best.peak - failed <= best.peak / parts) break;
+        if (best.peak - failed <= best.peak / fine) break;
+    }
+}
+
+// The same where the best is known to be near the least: longer and longer steps down, then halves.
+void by_steps(const Moves& moves, Path& best, Bytes bound, Clock<std::int64_t>& clock) {
+    Bytes failed = bound - 1, step = best.peak / (coarse / 2);
+    while (best.peak - failed > std::max(Bytes{1}, best.peak / coarse) && !clock.late(best.peak, true)) {
+        const Bytes limit = std::max(failed + (best.peak - failed) / 2, best.peak - std::max(Bytes{1}, step));
+        std::optional<Path> found = plunged(moves, limit);
+        if (found && found->peak < best.peak) best = std::move(*found), step *= 2;
+        else failed = limit;
     }
 }
 
@@ -48,7 +63,7 @@ void by_plunges(const Moves& moves, Path& best, Bytes bound, Bytes parts, Clock<
 Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Path best, Bytes bound,
               std::int64_t most, Clock<std::int64_t>& clock, std::int64_t& states) {
     Moves moves(graph, rules, from, to, clock);
-    by_plunges(moves, best, bound, fine, clock);
+    by_plunges(moves, best, bound, clock);
     while (most > 0 && best.peak > bound && !clock.late(best.peak, true)) {
         std::optional<Path> found = moves.best_first(best.peak, bound, most, false);
         if (!found) found = moves.best_first(best.peak, bound, 10 * most, true);
@@ -77,10 +92,9 @@ Found soon(const Graph& graph, const Rules& rules, std::int64_t most, Bytes belo
     found.bound = std::min(bound, found.peak);
     if (bound >= below) return found;
     Moves moves(graph, rules, start, end, clock);
-    std::optional<Path> path = moves.plunge(below - 1, false);
-    if (!path) path = moves.plunge(below - 1, true);
+    std::optional<Path> path = plunged(moves, below - 1);
     if (!path && most > 0) path = moves.best_first(below, bound, most, false);
-    if (path) by_plunges(moves, *path, bound, coarse, clock);
+    if (path) by_steps(moves, *path, bound, clock);
     if (path && path->peak < found.peak) {
         found.peak = path->peak;
         found.schedule = std::move(path->steps);

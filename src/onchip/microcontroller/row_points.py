@@ -14,7 +14,7 @@ from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["RowsAnew", "points_of"]
 
-SEARCH = 0.5
+SEARCH = 0.6
 """The share of the time for the search, the other is for addresses."""
 
 LEAST_SECONDS = 5.0

@@ -11,7 +11,7 @@ from onchip.microcontroller.rows.pieces import Pieces, copied, stripped, whole
 from onchip.microcontroller.rows.search import Order, Rules, search
 from onchip.planners.limits import NO_LIMITS, Limits
 
-__all__ = ["RowPoint", "front"]
+__all__ = ["RowPoint", "front", "strips_around"]
 
 QUICK = Rules(cuts=False)
 
@@ -116,8 +116,8 @@ def _undominated(points: list[RowPoint]) -> list[RowPoint]:
 
 
 def _spread(points: list[RowPoint]) -> list[RowPoint]:
-    """Return a few points, evenly from the least work to the fewest bytes."""
-    points = sorted(points, key=lambda p: p.work)
+    """Return a few points, evenly from the most work to the least: a search cut short has the fewest bytes."""
+    points = sorted(points, key=lambda p: -p.work)
     if len(points) <= OPENED:
         return points
     return [points[i * (len(points) - 1) // (OPENED - 1)] for i in range(OPENED)]
@@ -141,7 +141,7 @@ def _families(point: RowPoint) -> Iterator[Iterator[Pieces]]:
             for who, what in sorted(set(_shared_above(pieces, reader, made))):
                 yield from (iter((found,)) for found in _copies(pieces, who, what))
         yield from (iter((found,)) for found in _parts(pieces, made, late[made]))
-    yield from _strips(pieces, schedule[peak])
+    yield from strips_around(pieces, schedule[peak])
 
 
 def _copies(pieces: Pieces, reader: int, made: int) -> Iterator[Pieces]:
@@ -203,7 +203,7 @@ def _one_anew(pieces: Pieces, op: int) -> Pieces | None:
     return None
 
 
-def _strips(pieces: Pieces, at: int) -> Iterator[Iterator[Pieces]]:
+def strips_around(pieces: Pieces, at: int) -> Iterator[Iterator[Pieces]]:
     """Yield the graph with a region around a piece in 2 strips, in 3, and so on: a family for each region.
 
     A region is what hangs together with the piece, of the operators from one before it to one behind it.
