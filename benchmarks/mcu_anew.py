@@ -67,9 +67,10 @@ class Table:
                     different = f"{made.run.different:,} of {made.run.output_bytes:,}"
                     self.good &= made.run.match
                 point = taken.point
-                linked = "-" if taken.linked_ram is None else f"{taken.linked_ram:,}"
+                ram_bytes = "-" if taken.linked_ram is None else f"{taken.linked_ram:,}"
                 yield (
-                    f"{start} | {point.ram_bytes:,} | {linked} | {point.factor:.3f} | {different} | {spent:.0f} |"
+                    f"{start} | {point.ram_bytes:,} | {ram_bytes} | {point.factor:.3f}"
+                    f" | {different} | {spent:.0f} |"
                 )
 
 

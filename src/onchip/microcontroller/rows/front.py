@@ -116,7 +116,10 @@ def _undominated(points: list[RowPoint]) -> list[RowPoint]:
 
 
 def _spread(points: list[RowPoint]) -> list[RowPoint]:
-    """Return a few points, evenly from the most work to the least: a search cut short has the fewest bytes."""
+    """Return a few points, evenly from the most work to the least.
+
+    The first ones lead to the fewest bytes, which a search that is cut short should have.
+    """
     points = sorted(points, key=lambda p: -p.work)
     if len(points) <= OPENED:
         return points
