@@ -94,6 +94,10 @@ def ours(file: File, core: Core, folder: Path) -> Result:
     image = made.image
     found = {"ram": image.ram_bytes, "stack": image.stack_bytes, "flash": image.flash_bytes}
     found |= {"instructions": made.total.instructions, "runs": made.runs, "bytes": made.output_bytes}
+    kinds = {layer.name: type(layer).__name__ for layer in model.layers}
+    name, most = max(made.by_layer.items(), key=lambda item: item[1].instructions)
+    share = most.instructions / max(made.total.instructions, 1)
+    found["layer"] = {"name": name, "kind": kinds[name], "share": share}
     return {**found, "different": made.different, "machines": list(made.machines)}
 
 
@@ -223,6 +227,18 @@ class Campaign:
             if most is not None:
                 yield f"| {_short(name)} | {' | '.join(cells)} | {most:.2f} |"
 
+    def above(self) -> Iterator[str]:
+        yield "| file | core | instructions | line | layer with the most | its share |"
+        yield "|---|---|--:|--:|---|--:|"
+        for core in self.cores():
+            for row, ratio, _ in self.beside(core):
+                if ratio > LINE[core]:  # type: ignore[index]
+                    layer = row.get("layer", {"name": "-", "kind": "-", "share": math.nan})
+                    yield (
+                        f"| {_short(row['file'])} | {CORES[core].title} | {ratio:.2f} | {LINE[core]:.2f}"  # type: ignore[index]
+                        f" | `{layer['name']}` ({layer['kind']}) | {layer['share']:.0%} |"
+                    )
+
     def left(self) -> Iterator[str]:
         yield "| file | core | reason |"
         yield "|---|---|---|"
@@ -272,7 +288,12 @@ def main() -> int:
     campaign = Campaign(asked)
     if asked.time_limit:
         campaign.run()
-    sections = {"cores": campaign.summary, "beside": campaign.matrix, "left out": campaign.left}
+    sections = {
+        "cores": campaign.summary,
+        "beside": campaign.matrix,
+        "above": campaign.above,
+        "left out": campaign.left,
+    }
     write(sections, asked.into)
     return 0 if campaign.good else 1
 

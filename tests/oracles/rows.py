@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 
 from onchip.microcontroller.rows.graph import RowGraph
 from onchip.microcontroller.rows.law import shared_bytes
@@ -16,64 +17,108 @@ class TooManyStates(Exception):
     """More states than the oracle looks at."""
 
 
+@dataclass(frozen=True, slots=True)
+class Dying:
+    """A row that a step reads and no later one of its operator; `others` are the other readers' last steps.
+
+    It dies with the step if each of the others is behind the step of its own.
+    """
+
+    bytes: int
+    distance: int
+    others: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step needs made, the rows that may die with it, and the bytes that its own row leaves alive."""
+
+    needs: tuple[tuple[int, int], ...]
+    dying: tuple[Dying, ...]
+    bytes: int
+    stays: int
+
+
 def least_peak(graph: RowGraph, *, share: bool, most: int = 50_000) -> int:
-    """Return the least peak of all orders; every step is a choice, and no rule leaves a state out."""
-    ops = graph.operators
+    """Return the least peak of all orders; every step is a choice, and no rule leaves a state out.
 
-    def last_step(reader: int, maker: int, row: int) -> int:
-        steps = [
-            step
-            for operand in ops[reader].operands
-            if operand.maker == maker
-            for step, (first, end) in enumerate(operand.windows)
-            if first <= row < end
-        ]
-        return max(steps, default=-1)
+    It collects the states that can be reached within some bytes, and then within the fewest that lead to
+    another one, until the last state is among them.
+    """
+    steps = _steps(graph)
+    start = tuple(op.steps if op.held else 0 for op in graph.operators)
+    end = tuple(op.steps for op in graph.operators)
+    alive = sum(op.bytes * op.steps for op in graph.operators if op.held and op.kept) + sum(
+        graph.operators[m].bytes for m, _ in _last_steps(graph) if graph.operators[m].held
+    )
+    seen = {start}
+    level = alive
+    stack = [(start, alive)]
+    later: list[tuple[int, State, int]] = []
+    while True:
+        while stack:
+            state, alive = stack.pop()
+            if state == end:
+                return level
+            for i, done in enumerate(state):
+                if done == end[i]:
+                    continue
+                step = steps[i][done]
+                if any(state[m] < rows for m, rows in step.needs):
+                    continue
+                after = (*state[:i], done + 1, *state[i + 1 :])
+                if after in seen:
+                    continue
+                dead = [d for d in step.dying if all(state[r] > last for r, last in d.others)]
+                need = alive + step.bytes
+                if share and dead:
+                    need -= shared_bytes(step.bytes, [(d.bytes, d.distance) for d in dead])
+                left = alive + step.stays - sum(d.bytes for d in dead)
+                if need > level:
+                    heapq.heappush(later, (need, after, left))
+                    continue
+                seen.add(after)
+                stack.append((after, left))
+            if len(seen) > most:
+                raise TooManyStates
+        level, state, alive = heapq.heappop(later)
+        if state not in seen:
+            seen.add(state)
+            stack.append((state, alive))
 
-    readers = {
-        (m, row): [(i, last_step(i, m, row)) for i in range(len(ops)) if last_step(i, m, row) >= 0]
-        for m in range(len(ops))
-        for row in range(ops[m].steps)
-    }
 
-    def alive(state: State) -> set[tuple[int, int]]:
-        return {
-            (m, row)
-            for m in range(len(ops))
-            for row in range(state[m])
-            if ops[m].kept or any(state[i] <= step for i, step in readers[m, row])
-        }
-
-    def size(rows: set[tuple[int, int]]) -> int:
-        return sum(ops[m].bytes for m, _ in rows)
-
-    start = tuple(op.steps if op.held else 0 for op in ops)
-    end = tuple(op.steps for op in ops)
-    best = {start: size(alive(start))}
-    queue = [(best[start], start)]
-    while queue:
-        peak, state = heapq.heappop(queue)
-        if peak > best[state]:
-            continue
-        if state == end:
-            return peak
-        if len(best) > most:
-            raise TooManyStates
-        before = alive(state)
-        for i, op in enumerate(ops):
-            step = state[i]
-            if step == op.steps or any(
-                state[o.maker] < o.windows[step][1]
-                for o in op.operands
-                if o.windows[step][0] < o.windows[step][1]
-            ):
+def _last_steps(graph: RowGraph) -> dict[tuple[int, int], dict[int, int]]:
+    """Return the last step of each reader of each row that is read and not kept."""
+    found: dict[tuple[int, int], dict[int, int]] = {}
+    for reader, op in enumerate(graph.operators):
+        for operand in op.operands:
+            if graph.operators[operand.maker].kept:
                 continue
-            after = (*state[:i], step + 1, *state[i + 1 :])
-            gone = before - alive(after)
-            distances = {m: max(o.distance for o in op.operands if o.maker == m) for m, _ in gone}
-            shared = shared_bytes(op.bytes, [(ops[m].bytes, distances[m]) for m, _ in gone]) if share else 0
-            need = max(peak, size(before) + op.bytes - shared)
-            if need < best.get(after, need + 1):
-                best[after] = need
-                heapq.heappush(queue, (need, after))
-    raise AssertionError("every order is legal to its end")
+            for step, (first, behind) in enumerate(operand.windows):
+                for row in range(first, behind):
+                    last = found.setdefault((operand.maker, row), {})
+                    last[reader] = max(step, last.get(reader, -1))
+    return found
+
+
+def _steps(graph: RowGraph) -> list[list[Step]]:
+    ops = graph.operators
+    last = _last_steps(graph)
+    dying: dict[tuple[int, int], list[Dying]] = {}
+    for (maker, _), readers in last.items():
+        for reader, step in readers.items():
+            distance = max(o.distance for o in ops[reader].operands if o.maker == maker)
+            others = tuple((r, s) for r, s in readers.items() if r != reader)
+            dying.setdefault((reader, step), []).append(Dying(ops[maker].bytes, distance, others))
+    return [
+        [
+            Step(
+                tuple((o.maker, o.windows[n][1]) for o in op.operands if o.windows[n][0] < o.windows[n][1]),
+                tuple(dying.get((i, n), ())),
+                op.bytes,
+                op.bytes if op.kept or (i, n) in last else 0,
+            )
+            for n in range(op.steps)
+        ]
+        for i, op in enumerate(ops)
+    ]

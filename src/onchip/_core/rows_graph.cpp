@@ -80,11 +80,14 @@ Graph::Graph(std::vector<Operator> operators, bool share) : operators_(std::move
             }
             for (int row = 0; row < operators_[maker].steps; ++row) {
                 if (last[at(row)] < 0) continue;
-                lasts_[i][at(last[at(row)])].push_back({maker, row, distance});
+                lasts_[i][at(last[at(row)])].push_back({maker, row, distance, false});
                 readers_[maker][at(row)].push_back({static_cast<Id>(i), last[at(row)]});
             }
         }
     }
+    for (auto& steps : lasts_)
+        for (auto& lasts : steps)
+            for (Last& last : lasts) last.dies = !operators_[last.maker].kept && readers(last.maker, last.row).size() == 1;
     for (std::size_t i = 0; i < n; ++i) {
         std::set<Id> found = read_by[i];
         found.insert(static_cast<Id>(i));
@@ -133,12 +136,14 @@ Graph::Cost Graph::cost(const Made& made, std::size_t i) const {
     Sharing sharing(b);
     for (const Last& last : lasts(i, step)) {
         const Operator& maker = operators_[last.maker];
-        if (maker.kept) continue;
-        const auto& all = readers(last.maker, last.row);
-        const bool dies = std::all_of(all.begin(), all.end(), [&](const Reader& r) {
-            return r.reader == i || made[r.reader] > r.step;
-        });
-        if (!dies) continue;
+        if (!last.dies) {
+            if (maker.kept) continue;
+            const auto& all = readers(last.maker, last.row);
+            const bool dies = std::all_of(all.begin(), all.end(), [&](const Reader& r) {
+                return r.reader == i || made[r.reader] > r.step;
+            });
+            if (!dies) continue;
+        }
         change -= maker.bytes;
         if (share_) sharing.add(maker.bytes, last.distance);
     }

@@ -31,6 +31,7 @@ struct Last {
     Id maker;
     int row;
     Bytes distance;
+    bool dies;  // in any case: nobody else reads it, and it is not kept
 };
 
 // How many rows of an operand must have been made.

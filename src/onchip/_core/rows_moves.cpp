@@ -33,26 +33,36 @@ Path Moves::pulled(bool backwards) const {
     return {walk.peak(), walk.taken()};
 }
 
-// Goes down as long as some move stays within the limit and leaves no more alive than there is.
-bool Moves::descend(Walk& walk, Bytes limit, bool late, std::vector<Id>& path) const {
+// Goes down as long as some move stays within the limit and leaves no more alive than there is. Where it ends before
+// `to`, `least` is the walk behind the move that leaves least, if there is any and it is asked for. What is made anew
+// waits: its rows are wanted late, or nobody would make them twice.
+bool Moves::descend(Walk& walk, Bytes limit, bool late, std::vector<Id>& path, std::optional<Walk>* least) const {
+    Walk next(walk);
     bool found = true;
     while (found && !walk.done()) {
         found = false;
+        bool least_anew = true;
+        if (least) least->reset();
         for (std::size_t k = 0; k < graph_.size() && !found; ++k) {
             const std::size_t i = late ? graph_.size() - 1 - k : k;
             if (!walk.open(i)) continue;
+            const bool anew = graph_[i].anew;
             for (const bool backwards : {false, true}) {
-                Walk next(walk);
+                next = walk;
                 next.begin(walk.peak());
-                const bool driven = next.drive(i, backwards, limit, limit);
-                if (!driven || next.live() > walk.live()) {
-                    if (!next.chose()) break;
-                    continue;
+                const bool driven = next.drive(i, backwards, limit, limit), chose = next.chose();
+                if (driven && next.live() <= walk.live()) {
+                    append(path, next.taken());
+                    std::swap(walk, next);
+                    found = true;
+                    break;
                 }
-                append(path, next.taken());
-                walk = std::move(next);
-                found = true;
-                break;
+                if (driven && least &&
+                    (!*least || std::pair(anew, next.live()) < std::pair(least_anew, (*least)->live()))) {
+                    *least = next;
+                    least_anew = anew;
+                }
+                if (!chose) break;
             }
         }
     }
@@ -66,29 +76,11 @@ std::optional<Path> Moves::plunge(Bytes limit, bool late) const {
     if (walk.live() > limit) return std::nullopt;
     walk.take_free(limit);
     append(path, walk.taken());
-    while (!descend(walk, limit, late, path)) {
-        if (clock_.late(limit, true)) return std::nullopt;
-        std::optional<Walk> least;
-        bool least_anew = true;
-        for (std::size_t k = 0; k < graph_.size(); ++k) {
-            const std::size_t i = late ? graph_.size() - 1 - k : k;
-            if (!walk.open(i)) continue;
-            for (const bool backwards : {false, true}) {
-                Walk next(walk);
-                next.begin(walk.peak());
-                // What is made anew waits: its rows are wanted late, or nobody would make them twice.
-                const bool anew = graph_[i].anew;
-                if (next.drive(i, backwards, limit, limit) &&
-                    (!least || std::pair(anew, next.live()) < std::pair(least_anew, least->live()))) {
-                    least = next;
-                    least_anew = anew;
-                }
-                if (!next.chose()) break;
-            }
-        }
-        if (!least) return std::nullopt;
+    std::optional<Walk> least;
+    while (!descend(walk, limit, late, path, &least)) {
+        if (!least || clock_.late(limit, true)) return std::nullopt;
         append(path, least->taken());
-        walk = std::move(*least);
+        std::swap(walk, *least);
     }
     return Path{walk.peak(), std::move(path)};
 }
@@ -129,7 +121,7 @@ std::optional<Path> Moves::best_first(Bytes best, Bytes bound, std::int64_t most
         Walk walk = nodes[static_cast<std::size_t>(id)].walk;
         if (seen[key_of(walk.made())] < peak) continue;
         std::vector<Id> down;
-        if (descend(walk, peak, false, down)) {
+        if (descend(walk, peak, false, down, nullptr)) {
             std::vector<std::vector<Id>> parts{std::move(down)};
             for (std::int64_t n = id; n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
                 parts.push_back(nodes[static_cast<std::size_t>(n)].steps);

@@ -29,7 +29,7 @@ class Moves {
     std::int64_t states() const { return states_; }
 
   private:
-    bool descend(Walk& walk, Bytes limit, bool late, std::vector<Id>& path) const;
+    bool descend(Walk& walk, Bytes limit, bool late, std::vector<Id>& path, std::optional<Walk>* least) const;
 
     const Graph& graph_;
     const Rules& rules_;

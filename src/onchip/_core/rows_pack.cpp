@@ -41,10 +41,13 @@ class Shelf {
         by_size_ = order;
         const auto larger = [&](int a, int b) { return given.rows[at(a)].bytes > given.rows[at(b)].bytes; };
         std::stable_sort(by_size_.begin(), by_size_.end(), larger);
+        by_life_ = order;
+        const auto life = [&](int row) { return given.rows[at(row)].read - given.rows[at(row)].made; };
+        std::stable_sort(by_life_.begin(), by_life_.end(), [&](int a, int b) { return life(a) > life(b); });
     }
 
     std::optional<std::vector<Bytes>> within(Bytes extent, int tries, Clock<std::int64_t>& clock) const {
-        for (const std::vector<int>& first : {by_making_, by_size_}) {
+        for (const std::vector<int>& first : {by_making_, by_size_, by_life_}) {
             std::vector<int> order = first;
             std::vector<Bytes> begun(given_.rows.size(), nowhere);
             if (!pieces(extent, begun)) return std::nullopt;
@@ -118,7 +121,7 @@ class Shelf {
 
     const Shelves& given_;
     std::vector<std::vector<Met>> meets_;
-    std::vector<int> by_making_, by_size_;
+    std::vector<int> by_making_, by_size_, by_life_;
 };
 
 void must_be_rows(const Shelves& shelves) {

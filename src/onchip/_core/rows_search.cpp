@@ -12,6 +12,8 @@ namespace onchip::rows {
 
 namespace {
 
+constexpr Bytes fine = 4096, coarse = 128;  // parts of a peak that are no difference
+
 std::vector<Id> in_order(const Graph& graph) {
     std::vector<Id> found;
     for (std::size_t i = 0; i < graph.size(); ++i)
@@ -28,30 +30,40 @@ Bytes peak_of(const Graph& graph, const std::vector<Id>& steps) {
     return walk.peak();
 }
 
-// A better path between two states than the best that is known, by moves; the best where there is none.
-// With `below` paths of fewer bytes than that are wanted, and the search ends where it finds none soon.
-Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Path best, Bytes bound,
-              std::int64_t most, Bytes below, Clock<std::int64_t>& clock, std::int64_t& states) {
-    Moves moves(graph, rules, from, to, clock);
-    if (below > 0 && best.peak >= below) {
-        std::optional<Path> found;
-        if (bound < below) found = moves.plunge(below - 1, false);
-        if (!found && bound < below) found = moves.plunge(below - 1, true);
-        if (!found && bound < below) found = moves.best_first(below, bound, most, false);
-        states += moves.states();
-        if (!found) return best;
-        best = std::move(*found);
-    }
+std::optional<Path> plunged(const Moves& moves, Bytes limit) {
+    std::optional<Path> found = moves.plunge(limit, false);
+    return found ? found : moves.plunge(limit, true);
+}
+
+// Paths of fewer bytes by plunges alone, by halves of what is between what failed and the best; the bound itself first,
+// which often is reached.
+void by_plunges(const Moves& moves, Path& best, Bytes bound, Clock<std::int64_t>& clock) {
     Bytes failed = bound - 1;
     while (failed + 1 < best.peak && !clock.late(best.peak, true)) {
-        // The bound itself first, which often is reached; then halves.
         const Bytes limit = failed < bound ? bound : failed + (best.peak - failed) / 2;
-        std::optional<Path> found = moves.plunge(limit, false);
-        if (!found) found = moves.plunge(limit, true);
+        std::optional<Path> found = plunged(moves, limit);
         if (found && found->peak < best.peak) best = std::move(*found);
         else failed = limit;
-        if (best.peak - failed <= best.peak / 4096) break;
+        if (best.peak - failed <= best.peak / fine) break;
     }
+}
+
+// The same where the best is known to be near the least: longer and longer steps down, then halves.
+void by_steps(const Moves& moves, Path& best, Bytes bound, Clock<std::int64_t>& clock) {
+    Bytes failed = bound - 1, step = best.peak / (coarse / 2);
+    while (best.peak - failed > std::max(Bytes{1}, best.peak / coarse) && !clock.late(best.peak, true)) {
+        const Bytes limit = std::max(failed + (best.peak - failed) / 2, best.peak - std::max(Bytes{1}, step));
+        std::optional<Path> found = plunged(moves, limit);
+        if (found && found->peak < best.peak) best = std::move(*found), step *= 2;
+        else failed = limit;
+    }
+}
+
+// A better path between two states than the best that is known, by moves; the best where there is none.
+Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Path best, Bytes bound,
+              std::int64_t most, Clock<std::int64_t>& clock, std::int64_t& states) {
+    Moves moves(graph, rules, from, to, clock);
+    by_plunges(moves, best, bound, clock);
     while (most > 0 && best.peak > bound && !clock.late(best.peak, true)) {
         std::optional<Path> found = moves.best_first(best.peak, bound, most, false);
         if (!found) found = moves.best_first(best.peak, bound, 10 * most, true);
@@ -70,11 +82,34 @@ Path pulled(const Graph& graph, const Rules& rules, const Made& from, const Made
     return best;
 }
 
+// A path of fewer bytes than `below` from start to end, where one is found soon.
+Found soon(const Graph& graph, const Rules& rules, std::int64_t most, Bytes below, Clock<std::int64_t>& clock) {
+    const Made start = graph.start(), end = graph.end();
+    Found found;
+    found.schedule = in_order(graph);
+    found.peak = peak_of(graph, found.schedule);
+    const Bytes bound = plain_bound(graph).bytes;
+    found.bound = std::min(bound, found.peak);
+    if (bound >= below) return found;
+    Moves moves(graph, rules, start, end, clock);
+    std::optional<Path> path = plunged(moves, below - 1);
+    if (!path && most > 0) path = moves.best_first(below, bound, most, false);
+    if (path) by_steps(moves, *path, bound, clock);
+    if (path && path->peak < found.peak) {
+        found.peak = path->peak;
+        found.schedule = std::move(path->steps);
+    }
+    found.states = moves.states();
+    found.complete = found.peak == found.bound;
+    return found;
+}
+
 }  // namespace
 
 Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, std::int64_t most_moves,
              Bytes below, const Limits<std::int64_t>& limits) {
     Clock<std::int64_t> clock(limits, every_time);
+    if (below > 0) return soon(graph, rules, most_moves, below, clock);
     const Made start = graph.start(), end = graph.end();
     Found found;
     found.schedule = in_order(graph);
@@ -92,9 +127,8 @@ Found search(const Graph& graph, const Rules& rules, std::int64_t most_states, s
     const auto improve = [&](std::int64_t most) {
         std::vector<Id> steps;
         for (std::size_t k = 0; k < parts.size(); ++k) {
-            parts[k] = by_moves(graph, rules, through[k], through[k + 1], std::move(parts[k]), bound.bytes, most, below,
+            parts[k] = by_moves(graph, rules, through[k], through[k + 1], std::move(parts[k]), bound.bytes, most,
                                 clock, found.states);
-            if (below > 0 && parts[k].peak >= below) return;
             steps.insert(steps.end(), parts[k].steps.begin(), parts[k].steps.end());
         }
         if (const Bytes peak = peak_of(graph, steps); peak < found.peak) {

@@ -9,7 +9,7 @@ from typing import get_args
 from onchip.check import certify
 from onchip.microcontroller.int8.model import Layer
 from onchip.microcontroller.row_network import row_network, row_workspaces
-from onchip.microcontroller.rows.addresses import Placed, place
+from onchip.microcontroller.rows.addresses import Placed, least_bytes, place
 from onchip.microcontroller.rows.makers import Maker, Phase, RowModel
 from onchip.microcontroller.rows.planning import RowPlan, plan
 from onchip.microcontroller.rows.search import Order
@@ -108,15 +108,24 @@ def planned_rows(
 
     Kernels that make several pixels at a time take a larger workspace. With `shrink` those for which there is
     no room take a smaller one, where that saves a part of the bytes that is worth their instructions. A
-    `known` order is packed, too, and the bound is then not that of minimum cuts.
+    `known` order is packed, too, and the bound is then not that of minimum cuts; smaller workspaces are then
+    tried only where the larger ones bind.
     """
     choices = [_choices(maker, shared) for maker in rows.makers]
     fast, small = ([choice[n] for choice in choices] for n in (0, -1))
     found = plan(rows.graph, rows.outputs, alignment=ALIGNMENT, spaces=fast, known=known, limits=limits)
-    if shrink and fast != small and found.placed.bytes * (WORTH - 1) > found.order.bound * WORTH:
+    schedule = found.placed.schedule
+    needs = [least_bytes(rows.graph, schedule, spaces, share=False) for spaces in (fast, small)]
+    promising = known is None or needs[0] > needs[1]
+    if (
+        shrink
+        and promising
+        and fast != small
+        and found.placed.bytes * (WORTH - 1) > found.order.bound * WORTH
+    ):
         placed = place(
             rows.graph,
-            found.placed.schedule,
+            schedule,
             outputs=rows.outputs,
             alignment=ALIGNMENT,
             spaces=small,

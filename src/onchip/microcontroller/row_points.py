@@ -14,10 +14,10 @@ from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["RowsAnew", "points_of"]
 
-SEARCH = 0.5
+SEARCH = 0.6
 """The share of the time for the search, the other is for addresses."""
 
-LEAST_SECONDS = 5.0
+LEAST_SECONDS = 20.0
 """The time for the addresses of a point that is begun."""
 
 WORTH = 100

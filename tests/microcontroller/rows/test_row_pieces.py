@@ -20,7 +20,7 @@ from onchip.microcontroller.int8.model import Int8Model
 from onchip.microcontroller.row_plan import plan_of_rows
 from onchip.microcontroller.rows.addresses import fault, place
 from onchip.microcontroller.rows.cut_model import model_of_pieces
-from onchip.microcontroller.rows.front import QUICK, front
+from onchip.microcontroller.rows.front import QUICK, front, strips_around
 from onchip.microcontroller.rows.makers import RowModel
 from onchip.microcontroller.rows.of_model import row_model
 from onchip.microcontroller.rows.pieces import Pieces, copied, runs, stripped, whole
@@ -35,6 +35,19 @@ a conv 8x12x8 k=3x3 p=1,1 in=in
 b dw 8x12x8 k=3x3 p=1,1 in=a
 c conv 8x12x2 in=b
 out conv 8x12x4 in=c keep
+"""
+
+SKIP = """
+in input 16x16x2
+a conv 16x16x16 k=3x3 p=1,1 in=in
+b dw 8x8x16 k=3x3 s=2x2 in=a
+c conv 8x8x8 in=b
+d conv 8x8x8 in=c
+e conv 4x4x16 k=3x3 s=2x2 in=c
+f whole 1x1x256 in=e
+g whole 4x4x16 in=f
+u resize 8x8x16 in=g
+out conv 8x8x2 in=u,d keep
 """
 
 
@@ -160,6 +173,25 @@ def test_the_front_has_no_point_that_another_is_as_good_as() -> None:
     for a, b in pairwise(points):
         assert a.work < b.work
         assert a.bytes > b.bytes
+
+
+def test_what_is_made_once_is_cut_beside_copies_in_strips() -> None:
+    """Strips of copies stand between the pieces of a region in the order of the graph."""
+    twice = copied(whole(graph_of_text(SKIP).by_rows()), 4, 3)
+    assert twice is not None
+    copies = [n for n, piece in enumerate(twice.pieces) if piece.anew and piece.op in (1, 2)]
+    beside = stripped(twice, copies, 2)
+    assert beside is not None
+    b = next(n for n, piece in enumerate(beside.pieces) if piece.op == 2 and not piece.anew)
+    found = [cut for family in strips_around(beside, b) for cut in family]
+    assert any(
+        [(piece.op, piece.first, piece.end) for piece in cut.pieces if not piece.anew and piece.op in (1, 2)]
+        == [(1, 0, 9), (1, 8, 16), (2, 0, 4), (2, 4, 8)]
+        for cut in found
+    )
+    points = front(graph_of_text(SKIP).by_rows(), rounds=3)
+    assert points[-1].bytes <= 996
+    assert points[-1].work < 1.24
 
 
 @needs_compiler

@@ -11,7 +11,7 @@ from onchip.microcontroller.rows.law import Life, Schedule, lives, most_alive, p
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.packing import Buffer, Engine, pack
 
-__all__ = ["Placed", "fault", "place"]
+__all__ = ["Placed", "fault", "least_bytes", "place"]
 
 ENGINES: tuple[Engine, ...] = ("search",)
 
@@ -78,13 +78,13 @@ def place(
         bottom=bottom,
         top=top,
         alignment=alignment,
-        least=_least(graph, schedule, spaces, share=share),
+        least=least_bytes(graph, schedule, spaces, share=share),
         tries=TRIES,
         limits=limits.core(lambda _: limits.stopped()),
     )
     placed = Placed(tuple(schedule), (*found, *rooms), tuple(packed.addresses), packed.extent)
     if tighten and not share:
-        least = _least(graph, schedule, spaces, share=False)
+        least = least_bytes(graph, schedule, spaces, share=False)
         placed = _tightened(placed, least, bottom, top, alignment, limits)
     return replace(placed, lives=found, addresses=placed.addresses[: len(found)])
 
@@ -96,7 +96,7 @@ def _rooms(schedule: Schedule, spaces: Sequence[int] | None) -> tuple[Life, ...]
     return tuple(Life(i, -1, spaces[i], time, time) for time, i in enumerate(schedule) if spaces[i])
 
 
-def _least(graph: RowGraph, schedule: Schedule, spaces: Sequence[int] | None, *, share: bool) -> int:
+def least_bytes(graph: RowGraph, schedule: Schedule, spaces: Sequence[int] | None, *, share: bool) -> int:
     """Return the bytes that a schedule needs at least, workspaces included."""
     if spaces is None:
         return most_alive(graph, schedule, share=share)

@@ -11,11 +11,11 @@ from onchip.microcontroller.rows.pieces import Pieces, copied, stripped, whole
 from onchip.microcontroller.rows.search import Order, Rules, search
 from onchip.planners.limits import NO_LIMITS, Limits
 
-__all__ = ["RowPoint", "front"]
+__all__ = ["RowPoint", "front", "strips_around"]
 
 QUICK = Rules(cuts=False)
 
-MOVES = 10
+MOVES = 4
 """States that the search opens for each graph that is tried."""
 
 MOST_WORK = 1.5
@@ -28,7 +28,7 @@ PARTS = 2, 3, 4
 """The numbers of strips of which some are copied."""
 
 SPAN = 7
-"""Operators of a region, at most, on either side of the one that needs the most."""
+"""Operators of a region, at most, before the one that needs the most, and behind it."""
 
 DEPTHS = 1, 2, 3, 5, 0
 """The operators one behind the other that a copy makes anew; 0: all, back to the input."""
@@ -67,35 +67,38 @@ def front(
     bytes of its points bound nothing from below.
     """
     own = max(graph.work, 1)
-    first = RowPoint(whole(graph), search(graph, share=False, most_states=0, limits=limits), 1.0)
+    start = search(graph, share=False, rules=QUICK, most_states=0, most_moves=MOVES, limits=limits)
+    first = RowPoint(whole(graph), start, 1.0)
     known = [first]
     open_ = [first]
     seen = {first.pieces.pieces}
     for _ in range(rounds):
         found: list[RowPoint] = []
         for point in open_:
-            for candidate in _candidates(point):
-                if candidate.pieces in seen:
-                    continue
-                seen.add(candidate.pieces)
-                work = candidate.work / own
-                if work > most_work or not usable(candidate):
-                    continue
-                if limits.over():
-                    return tuple(known)
-                # Columns that nobody reads are left out of pieces, so that the work may also be less.
-                below = min((p.bytes for p in known if p.work <= work), default=0)
-                order = search(
-                    candidate.graph,
-                    share=False,
-                    rules=QUICK,
-                    most_states=0,
-                    most_moves=MOVES,
-                    below=below,
-                    limits=limits,
-                )
-                new = RowPoint(candidate, order, work)
-                if not below or new.bytes < below:
+            for family in _families(point):
+                for candidate in family:
+                    if candidate.pieces in seen:
+                        continue
+                    seen.add(candidate.pieces)
+                    work = candidate.work / own
+                    if work > most_work or not usable(candidate):
+                        continue
+                    if limits.over():
+                        return tuple(known)
+                    # Columns that nobody reads are left out of pieces, so that the work may also be less.
+                    below = min((p.bytes for p in known if p.work <= work), default=0)
+                    order = search(
+                        candidate.graph,
+                        share=False,
+                        rules=QUICK,
+                        most_states=0,
+                        most_moves=MOVES,
+                        below=below,
+                        limits=limits,
+                    )
+                    new = RowPoint(candidate, order, work)
+                    if below and new.bytes >= below:
+                        break
                     known = _undominated([*known, new])
                     found.append(new)
         open_ = _spread(found)
@@ -113,15 +116,21 @@ def _undominated(points: list[RowPoint]) -> list[RowPoint]:
 
 
 def _spread(points: list[RowPoint]) -> list[RowPoint]:
-    """Return a few points, evenly from the least work to the fewest bytes."""
-    points = sorted(points, key=lambda p: p.work)
+    """Return a few points, evenly from the most work to the least.
+
+    The first ones lead to the fewest bytes, which a search that is cut short should have.
+    """
+    points = sorted(points, key=lambda p: -p.work)
     if len(points) <= OPENED:
         return points
     return [points[i * (len(points) - 1) // (OPENED - 1)] for i in range(OPENED)]
 
 
-def _candidates(point: RowPoint) -> Iterator[Pieces]:
-    """Yield graphs in which something at the peak is made anew or cut."""
+def _families(point: RowPoint) -> Iterator[Iterator[Pieces]]:
+    """Yield graphs in which something at the peak is made anew or cut.
+
+    Those of a family are tried until one is no better than what is known.
+    """
     pieces, schedule = point.pieces, point.order.schedule
     bytes_ = profile(pieces.graph, schedule, share=False)
     peak = max(bytes_.index(max(bytes_)) - 1, 0)
@@ -133,9 +142,9 @@ def _candidates(point: RowPoint) -> Iterator[Pieces]:
     for made in sorted(alive):
         for reader in late[made]:
             for who, what in sorted(set(_shared_above(pieces, reader, made))):
-                yield from _copies(pieces, who, what)
-        yield from _parts(pieces, made, late[made])
-    yield from _strips(pieces, schedule[peak])
+                yield from (iter((found,)) for found in _copies(pieces, who, what))
+        yield from (iter((found,)) for found in _parts(pieces, made, late[made]))
+    yield from strips_around(pieces, schedule[peak])
 
 
 def _copies(pieces: Pieces, reader: int, made: int) -> Iterator[Pieces]:
@@ -197,19 +206,49 @@ def _one_anew(pieces: Pieces, op: int) -> Pieces | None:
     return None
 
 
-def _strips(pieces: Pieces, at: int) -> Iterator[Pieces]:
-    """Yield the graph with regions around a piece, in the order of the graph, in strips."""
-    for first in range(at, max(at - SPAN, 0) - 1, -1):
-        if not pieces.base.operators[pieces.pieces[first].op].columns:
+def strips_around(pieces: Pieces, at: int) -> Iterator[Iterator[Pieces]]:
+    """Yield the graph with a region around a piece in 2 strips, in 3, and so on: a family for each region.
+
+    A region is what hangs together with the piece, of the operators from one before it to one behind it.
+    """
+    op, size = pieces.pieces[at].op, len(pieces.base.operators)
+    seen: set[frozenset[int]] = set()
+    for first in range(op, max(op - SPAN, 0) - 1, -1):
+        if not pieces.base.operators[first].columns:
             break
-        for end in range(at, min(at + SPAN, len(pieces.pieces))):
-            if not pieces.base.operators[pieces.pieces[end].op].columns:
+        for end in range(op, min(op + SPAN, size)):
+            if not pieces.base.operators[end].columns:
                 break
-            for count in STRIPS:
-                found = stripped(pieces, range(first, end + 1), count)
-                if found is None:
-                    break
-                yield found
+            region = _region(pieces, at, first, end)
+            if region not in seen:
+                seen.add(region)
+                yield _cut(pieces, region)
+
+
+def _cut(pieces: Pieces, region: frozenset[int]) -> Iterator[Pieces]:
+    for count in STRIPS:
+        found = stripped(pieces, region, count)
+        if found is None:
+            break
+        yield found
+
+
+def _region(pieces: Pieces, at: int, first: int, end: int) -> frozenset[int]:
+    """Return the uncut pieces of these operators that hang together with one of them; copies with copies."""
+    found, edge = {at}, [at]
+    while edge:
+        n = edge.pop()
+        for m in (*(m for each in pieces.pieces[n].reads for m in each if m >= 0), *pieces.readers[n]):
+            piece = pieces.pieces[m]
+            if (
+                m not in found
+                and first <= piece.op <= end
+                and piece.anew == pieces.pieces[at].anew
+                and pieces.is_full(m)
+            ):
+                found.add(m)
+                edge.append(m)
+    return frozenset(found)
 
 
 def _shared_above(pieces: Pieces, reader: int, made: int) -> Iterator[tuple[int, int]]:

@@ -251,11 +251,14 @@ def stripped(before: Pieces, region: Collection[int], count: int) -> Pieces | No
             found.append(replace(pieces[n], first=spans[n][0], end=spans[n][1]))
             strip = tuple(tuple(mine.get(m, m) for m in each) for each in pieces[n].reads)
             found[mine[n]] = replace(found[mine[n]], reads=_narrowed(before, found, mine[n], strip, {}))
-    for r in {r for n in ends for r in before.readers[n] if r not in region}:
+    behind_it = {r for n in ends for r in before.readers[n] if r not in region}
+    for r in behind_it:
         behind = tuple(tuple(new for m in each for new in strips.get(m, [m])) for each in pieces[r].reads)
         found[r] = replace(pieces[r], reads=_narrowed(before, found, r, behind, {}))
-    made = _ordered(base, found)
-    return None if any(runs(made, n) is None for n in range(len(made.pieces))) else made
+    changed = Pieces(base, tuple(found))
+    if any(runs(changed, n) is None for n in (*range(len(pieces), len(found)), *behind_it)):
+        return None
+    return _ordered(base, found)
 
 
 def _span_read(given: Pieces, reader: int, made: int) -> Rows | None:

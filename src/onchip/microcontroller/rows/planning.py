@@ -13,6 +13,12 @@ from onchip.planners.limits import NO_LIMITS, Limits
 __all__ = ["RowPlan", "plan"]
 
 
+PLAIN = Rules(free_steps=False, cuts=False)
+
+NEAR = 64
+"""An order whose peak is above the known one's by less than this part is worth packing."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowPlan:
     """A graph with an order of small peak, and its rows with addresses in the fewest bytes found.
@@ -43,8 +49,8 @@ def plan(
     """Return the best plan that is found: rows beside one another, held inputs and outputs in one piece each.
 
     `outputs` are the operators of each output, in the order of its bytes, `spaces` the bytes of workspace
-    of each operator's steps, for which `placed` has room; the bound counts none. With a `known` order the
-    search is short, makes no cuts, and leaves out the packing search. With limits, the best so far.
+    of each operator's steps, for which `placed` has room; the bound counts none. With a `known` order only
+    this and one that is found at once are packed, without the packing search. With limits, the best so far.
     """
     orders: list[Order] = []
     best: Placed | None = None
@@ -78,8 +84,12 @@ def _orders(graph: RowGraph, known: Order | None, limits: Limits) -> Iterator[Or
     """Yield orders of small peaks that differ; the first is the best, or the known one."""
     if known is not None:
         yield known
-        if not limits.over():
-            yield search(graph, share=False, rules=Rules(cuts=False), most_states=0, limits=limits)
+        below = known.peak + known.peak // NEAR
+        other = search(
+            graph, share=False, rules=PLAIN, most_states=0, most_moves=0, below=below, limits=limits
+        )
+        if other.peak < below:
+            yield other
         return
     yield search(graph, share=False, limits=limits)
     for states, rules in ((0, Rules()), (0, Rules(free_steps=False)), (MOST_STATES, Rules(free_steps=False))):
