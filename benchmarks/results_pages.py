@@ -242,7 +242,7 @@ RESULTS = (
         "joint.md",
         (
             "joint_graphs.py --into docs/joint.md",
-            "joint_networks.py --time-limit 20",
+            "joint_networks.py --time-limit 40",
             "joint_as_nests.py",
             "joint_executed.py",
             "joint_floor.py",
