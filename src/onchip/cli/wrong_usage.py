@@ -1,4 +1,4 @@
-"""What is wrong with an option's value, in the words of the command line.
+"""Errors in an option's value, in the words of the command line.
 
 The library that reads the arguments has another one check them, and passes its words on.
 """

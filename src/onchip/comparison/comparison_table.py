@@ -27,7 +27,7 @@ LEGEND = {
     "peak": "most bytes in the scratchpad",
     "seconds": "of planning",
 }
-"""What the columns say."""
+"""The legend of the columns."""
 
 
 class Compared(Protocol):

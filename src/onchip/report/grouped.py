@@ -96,7 +96,7 @@ LEGEND = {
     "halo": "rows that cross again for the next band",
     "DRAM": "all that crosses",
 }
-"""What the columns of a table of groups say."""
+"""The legend of a table of groups."""
 
 
 def group_legend(table: Grid, *, words: bool = False) -> str:

@@ -18,7 +18,7 @@ LEGEND = (
     " tensor that lies on chip at a time; a ring: new rows in the place of old ones; whole: tensors that lie"
     " whole beside the scratch; once: each byte crosses once"
 )
-"""What the columns say."""
+"""The legend of the columns."""
 
 MOST_ROWS = 24
 """The most different nests that the terminal lists; of more, those that move most."""

@@ -1,4 +1,4 @@
-"""What a plan in nests makes small: its time, or the product of its energy and its time.
+"""The figure that a plan in nests makes small: its time, or the product of its energy and its time.
 
 Energy is linear in the bytes that cross, and both are sums over groups. Of all pairs (energy, time) a corner
 of the convex hull has the least product, and for some price of a byte it has the least time and price

@@ -23,7 +23,7 @@ from onchip.plans import Plan
 __all__ = ["EFFORT", "SPACE", "quickest"]
 
 PRICES = 3
-"""How often bytes get another price for the least product."""
+"""The most prices of a byte that are tried for the least product."""
 
 SAME_PRICE = 20
 """Prices that differ by less than one part in so many find the same plans."""

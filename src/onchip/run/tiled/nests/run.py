@@ -173,7 +173,7 @@ class NestRun:
             )
         self.start = start
         self.fills = dict.fromkeys(self.tree.homes, 0)
-        """How often each home was given back."""
+        """The number of times that each home was given back."""
         for b, life in whole_lives(state, group.name, self.axes.buffers, self.whole).items():
             self.lives[None, b] = life
             for x in self.tree.sharing.get(b, (b,))[:-1]:
