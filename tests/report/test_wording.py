@@ -19,7 +19,7 @@ def test_a_long_name_keeps_both_ends() -> None:
 def test_sizes_have_three_digits_and_binary_units() -> None:
     assert [short_size(n) for n in (0, 1023, 1024, 15_360, 2_496_960, 3 << 30)] == [
         "0 B",
-        "1023 B",
+        "1,023 B",
         "1.00 KiB",
         "15.0 KiB",
         "2.38 MiB",
