@@ -129,7 +129,7 @@ def test_a_budget_that_names_no_memory_is_refused(budget: str, tmp_path: Path) -
 
 def test_planners_for_one_memory_say_what_such_a_chip_does_not_state() -> None:
     for verb in (onchip.fuse, onchip.branches):
-        with pytest.raises(ChipError, match="does not state scratchpad_bytes"):
+        with pytest.raises(ChipError, match="states no scratchpad_bytes"):
             verb("zoo:squeezenet1_0@64x64", "esp32-s3")
 
 
