@@ -79,7 +79,7 @@ def once(work: Callable[..., object]) -> Callable[..., object]:
 def figures(text: str) -> set[str]:
     """Numbers that are no part of a name; `(3)` tells apart names that would be cut to the same."""
     text = re.sub(r"\(\d+\)", "", text)
-    return set(re.findall(r"(?<![\w.…/:@-])\d[\d,.]*(?<![,.])", text))
+    return set(re.findall(r"(?<![\w.…/:@-])\d[\d,.]*(?<![,.])(?![\d,]*\.[^\W\d])", text))
 
 
 CASES = {**{name: (name, *CALLS[name]) for name in COMMANDS}, **MORE}

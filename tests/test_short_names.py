@@ -68,9 +68,9 @@ def test_any_text_is_a_name(names: list[str]) -> None:
 
 
 def test_what_exporters_add_to_all_names_goes_first() -> None:
-    exported = [f"/model.{n}/cv{m}/act/Mul_output_0" for n in (4, 6, 8) for m in (1, 2)]
+    exported = [f"/model.{n}/cv{m}/act/Mul_output_0" for n in (4, 6, 12) for m in (1, 2)]
     assert list(distinct_names(exported, 15).values()) == [
-        f"model.{n}/cv{m}/act" for n in (4, 6, 8) for m in (1, 2)
+        f"{n}/cv{m}/act/Mul" for n in (4, 6, 12) for m in (1, 2)
     ]
 
 

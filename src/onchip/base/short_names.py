@@ -74,8 +74,7 @@ def _shorter(name: str, width: int) -> list[str]:
         parts = [*(whole[:n] for n in cuts), *(whole[n + 1 :] for n in cuts)]
         parts.sort(key=lambda part: (-len(re.split("[/.]", part)), not whole.endswith(part)))
         found += [whole, *parts]
-    # One that begins with a digit reads as a number.
-    fitting = [f for f in found if len(f) <= width and any(c.isalpha() for c in f) and not f[0].isdigit()]
+    fitting = [form for form in found if len(form) <= width and any(c.isalpha() for c in form)]
     return [*fitting, *(_middle_out(name, width, part) for part in (3, 2))]
 
 
