@@ -53,6 +53,9 @@ __all__ = [
     "WorkerLost",
 ]
 
+AMONG = "; among: "
+"""Before the plans that a refusal ranges over, at the end of its message."""
+
 LINE = 1500
 """The most characters of a message; a longer one keeps its beginning and end."""
 
@@ -185,7 +188,7 @@ class Infeasible(NegativeAnswer):
             + ("" if mr is None else f"; whole, every operator runs within {mr:,} (MR)")
             + ("" if mp is None else f", without spills and reloads within {mp:,} at least (MP)")
             + (f"; this would work: {would_work}" if would_work else "")
-            + (f"; among: {space}" if space else "")
+            + (f"{AMONG}{space}" if space else "")
         )
 
     def but(self, **changes: Any) -> Infeasible:
@@ -208,7 +211,7 @@ class NeedsTraffic(NegativeAnswer):
         known = "" if needs == at_least else f" (and none needs fewer than {at_least:,})"
         super().__init__(
             f"infeasible: without spills and reloads the network needs {needs:,} bytes{known},"
-            f" the budget has {has:,}" + (f"; among: {space}" if space else "")
+            f" the budget has {has:,}" + (f"{AMONG}{space}" if space else "")
         )
 
 

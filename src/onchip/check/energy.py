@@ -8,7 +8,7 @@ from fractions import Fraction
 from onchip.network import Network
 from onchip.plans import Alloc, Instruction, Join, PlanChip
 
-__all__ = ["energy"]
+__all__ = ["energy", "picojoules_per_dram_byte"]
 
 
 def energy(
@@ -47,10 +47,13 @@ def energy(
             case Join(name):
                 op = network.operators[network.operator_id[name]]
                 local -= sum(network.tensors[t].bytes for t in (*op.inputs, *op.outputs))
-    total = dram_bytes * Fraction(chip.dram_picojoules_per_byte)
-    total += macs * Fraction(chip.mac_picojoules or 0)
-    total += (local + dram_bytes) * Fraction(chip.scratchpad_picojoules_per_byte or 0)
-    return _up(total)
+    total = dram_bytes * picojoules_per_dram_byte(chip)
+    return _up(total + macs * Fraction(chip.mac_picojoules or 0) + local * _per_byte(chip))
+
+
+def picojoules_per_dram_byte(chip: PlanChip) -> Fraction:
+    """Return the picojoules of a byte that crosses between DRAM and the scratchpad, at both figures."""
+    return Fraction(chip.dram_picojoules_per_byte or 0) + _per_byte(chip)
 
 
 def _per_byte(chip: PlanChip, own: float | None = None) -> Fraction:

@@ -13,6 +13,7 @@ from onchip.base import guard
 from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
 from onchip.check import plan_chip_of, standing
 from onchip.check.claims.named import why_outside
+from onchip.check.claims.objectives import BOUNDED
 from onchip.machines.chip import RATES, Chip, Rates, builtin_chips
 from onchip.planners import registry
 from onchip.planners.limits import Limits, Progress
@@ -20,17 +21,6 @@ from onchip.planners.protocol import FiguresOnly
 from onchip.plans import Plan, Run
 
 __all__ = ["Proof", "prove"]
-
-GOALS = {
-    "traffic": ("traffic_bytes", "lower_bound_bytes"),
-    "peak": ("extent_bytes", "peak_lower_bound_bytes"),
-    "latency": ("latency_picoseconds", "latency_lower_bound_picoseconds"),
-    "energy": ("energy_picojoules", "energy_lower_bound_picojoules"),
-    "edp": ("energy_delay", "energy_delay_lower_bound"),
-    "dram": ("dram_bytes", "dram_lower_bound_bytes"),
-    "memory": ("memory_picoseconds", "memory_lower_bound_picoseconds"),
-}
-"""Objective -> its value's field, and the field of the planner's bound of it."""
 
 Outcome = Literal["proved", "refuted", "not decided"]
 
@@ -76,7 +66,7 @@ def prove(
     the chip that the plan records.
     """
     goal = str(plan.options.get("objective", "traffic"))
-    if goal not in GOALS or standing(plan) == "none":
+    if goal not in BOUNDED or standing(plan) == "none":
         raise UsageError("nothing is claimed in this plan that could be proved", item="--prove")
     if chip is not None:
         _same_chip(plan, chip)
@@ -106,12 +96,14 @@ def prove(
 
 def stated_bounds(plan: Plan) -> tuple[str, ...]:
     """Return the meaningful bounds in a plan: those above 0."""
-    return tuple(bound for goal, (_, bound) in GOALS.items() if goal != "edp" and getattr(plan.result, bound))
+    return tuple(
+        bound for goal, (_, bound) in BOUNDED.items() if goal != "edp" and getattr(plan.result, bound)
+    )
 
 
 def _found(outcome: Outcome, plan: Plan, goal: str, made: Plan | None, reason: str = "") -> Proof:
     """Return the proof of a goal's bound from the search's outcome."""
-    what, bound_of = GOALS[goal]
+    what, bound_of = BOUNDED[goal]
     best, bound = (None, None) if made is None else (getattr(made.result, key) for key in (what, bound_of))
     better, space = (made if outcome == "refuted" else None), "" if made is None else made.result.space
     claimed, stated = getattr(plan.result, bound_of) or 0, stated_bounds(plan)
@@ -140,7 +132,7 @@ def _compared(plan: Plan, made: Plan, goal: str, *, one_order: bool) -> Proof:
         if found.lower_bound_bytes > claims.traffic_bytes:
             return undecided(_stranger("traffic_bytes", found.lower_bound_bytes, claims.traffic_bytes))
         return undecided("the plan found now has other traffic, and its times say nothing")
-    for other, (figure, bound) in GOALS.items():
+    for other, (figure, bound) in BOUNDED.items():
         has, least, value = (getattr(r, k) for r, k in ((claims, figure), (found, bound), (found, figure)))
         if other == "memory" and other != goal:  # that bound covers only plans with as little traffic
             continue
@@ -150,7 +142,7 @@ def _compared(plan: Plan, made: Plan, goal: str, *, one_order: bool) -> Proof:
             return _found("refuted", plan, other, made)
     if goal == "memory" and found.lower_bound_bytes < claims.lower_bound_bytes:
         return undecided("the bound of the traffic was not reached")
-    _, bound = GOALS[goal]
+    _, bound = BOUNDED[goal]
     if (getattr(found, bound) or 0) >= (getattr(claims, bound) or 0):
         return _found("proved", plan, goal, made)
     return undecided("the search ended before its bound was as high")

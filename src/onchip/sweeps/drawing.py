@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from onchip.base.errors import AMONG
 from onchip.report.svg import element, number, picture, title
 from onchip.report.wording import short_size, shorten, visible
 from onchip.sweeps.curves import Curve, Spot
@@ -217,7 +218,7 @@ class _Chart:
         if row["needs_bytes"]:
             what.append(f"needs: {row['needs_bytes']:,} B")
             what.append(f"has: {row['budget_bytes']:,} B")
-        what.append(f"reason: {visible((row['reason'] or '').split('; among: ')[0])}")
+        what.append(f"reason: {visible((row['reason'] or '').split(AMONG)[0])}")
         return "\n".join(what)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from onchip.base.errors import AMONG
 from onchip.report.shell import asset, hash_of, template, version
 from onchip.report.times import short_time
 from onchip.report.wording import short_size, shorten, visible
@@ -161,5 +162,5 @@ def _row(row: dict[str, Any], labels: tuple[str, ...], columns: list[str]) -> di
         "budget": shown(row["budget_bytes"]) or row["budget"],
         "status": row["status"],
         "figures": [shown(row[name], SHOWN[name][1]) for name in columns],
-        "reason": visible(row["reason"].split("; among: ")[0], LONGEST_REASON) if row["reason"] else "",
+        "reason": visible(row["reason"].split(AMONG)[0], LONGEST_REASON) if row["reason"] else "",
     }

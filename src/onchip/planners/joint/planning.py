@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
-from onchip.check import certify, energy
+from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Network, mask
 from onchip.network.reaches import reach_for
@@ -18,6 +18,7 @@ from onchip.planners.fusion.least import least_bytes
 from onchip.planners.fusion.problem import FusedOperator
 from onchip.planners.joint.by_size import PASSES, best_by_size, bound_by_size
 from onchip.planners.joint.claim import space_of
+from onchip.planners.joint.energy import with_energy
 from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.in_nests import in_nests
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
@@ -32,7 +33,7 @@ from onchip.planners.joint.timed import Goal, quickest
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
-from onchip.plans import Group, Join, Nest, Plan, Status
+from onchip.plans import Group, Nest, Plan
 
 __all__ = ["Joint", "plan", "solve"]
 
@@ -156,33 +157,11 @@ def _in_energy(
     placing: PlacementOptions,
     limits: Limits,
 ) -> Joint:
-    """Return the plan of fewest bytes with its energy, and a bound of it.
-
-    Energy grows with the bytes alone, but that what a concat joins in DRAM is neither read nor written. So
-    the bound is that of the fewest bytes with all concats joined that may be.
-    """
+    """Return the plan of fewest bytes with its energy, and a bound of it."""
     chip.require("dram_picojoules_per_byte", "--objective energy")
     run = _Run(network, chip, budget, options, replace(placing, objective="traffic"), limits)
     made = run.run()
-    plan, r = made.plan, made.plan.result
-    joined = [Join(network.operators[v].name) for v in run.joins]
-    bound = energy(network, plan.chip, r.dram_lower_bound_bytes or 0, joined)
-    status: Status = "optimal" if r.energy_picojoules == bound else "feasible"
-    certified = certify(
-        network,
-        chip,
-        budget,
-        plan.program,
-        status=status,
-        lower_bound_bytes=r.lower_bound_bytes,
-        dram_lower_bound_bytes=r.dram_lower_bound_bytes,
-        energy_lower_bound_picojoules=bound,
-        space=r.space,
-        seconds=time.perf_counter() - run.began,
-        groups=plan.groups,
-        options={**plan.options, "objective": "energy"},
-    )
-    return replace(made, plan=certified)
+    return replace(made, plan=with_energy(made.plan, chip, run.joins, run.began))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from onchip.plans import Plan, PlanChip
+from onchip.check.energy import picojoules_per_dram_byte
+from onchip.plans import Plan
 
-__all__ = ["Aim", "Goal", "picojoules_per_byte"]
+__all__ = ["Aim", "Goal"]
 
 Goal = Literal["latency", "edp"]
 
@@ -49,10 +50,5 @@ class Aim:
         assert time is not None
         if self.goal == "latency" or not energy:
             return self
-        price = picojoules_per_byte(plan.chip) * Fraction(time, energy)
+        price = picojoules_per_dram_byte(plan.chip) * Fraction(time, energy)
         return replace(self, per_byte=price.limit_denominator(FINE))
-
-
-def picojoules_per_byte(chip: PlanChip) -> Fraction:
-    """Return what a byte costs that crosses between DRAM and the scratchpad."""
-    return Fraction(chip.dram_picojoules_per_byte or 0) + Fraction(chip.scratchpad_picojoules_per_byte or 0)
