@@ -120,6 +120,27 @@ def test_a_deaf_process_ends_on_a_signal(given: Path, tmp_path: Path) -> None:
     assert (process.returncode, err) == (130, "onchip: interrupted\n")
 
 
+SWALLOWED = """
+import os, signal, time, weakref
+from importlib import import_module
+class Thing: pass
+def heedless(*given, **more):
+    thing = Thing()
+    held = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    del thing  # what its callback raises goes nowhere
+    for _ in range(30_000):
+        time.sleep(0.01)
+import_module("onchip.planners.placement.planning")._plan = heedless
+"""
+
+
+@pytest.mark.thorough
+def test_ctrl_c_that_was_swallowed_comes_again(given: Path, tmp_path: Path) -> None:
+    process = begin(given, PLAN, tmp_path, SWALLOWED)
+    _, err = process.communicate(timeout=600)
+    assert (process.returncode, err) == (130, "onchip: interrupted\n")
+
+
 GREEDY = """
 from importlib import import_module
 def greedy(*given, **more):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from types import FrameType
 
 __all__ = ["main"]
 
@@ -10,9 +13,11 @@ __all__ = ["main"]
 def main() -> None:
     """Import the command line and run it; nothing that it started or wrote aside is left when it ends."""
     try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _end)
         from onchip.base import guard
 
-        guard.start()
+        guard.start(ends=_end)
         try:
             from onchip.cli import main as run
 
@@ -22,3 +27,9 @@ def main() -> None:
     except KeyboardInterrupt:
         print("onchip: interrupted", file=sys.stderr)
         sys.exit(130)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End at once: nothing is to clean yet, and an exception raised within an import may be lost."""
+    os.write(2, b"onchip: interrupted\n")
+    os._exit(130)

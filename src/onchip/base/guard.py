@@ -11,6 +11,8 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,6 +54,9 @@ ANSWER_SECONDS = 10.0
 MOST_BEFORE = 0.5
 """The most seconds of processor time before `start` that count: the interpreter's own beginning."""
 
+AGAIN_SECONDS = 0.01
+"""Seconds after which Ctrl-C that was swallowed comes again."""
+
 ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 """Signals that end a command as Ctrl-C does."""
 
@@ -69,13 +74,17 @@ class _Bounds:
 _now = _Bounds()
 
 
-def start() -> None:
-    """Handle signals and watch limits from now on; the processor time spent so far counts."""
+def start(ends: Callable[[int, FrameType | None], None]) -> None:
+    """Handle signals and watch limits from now on; the processor time spent so far counts.
+
+    `ends` is the handler of Ctrl-C until now.
+    """
     for number in ENDS:
         if signal.getsignal(number) is signal.SIG_DFL:  # otherwise ignored, as under nohup
             signal.signal(number, _as_interrupt)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is ends:
         signal.signal(signal.SIGINT, _interrupted)
+    sys.unraisablehook = _unraisable
     wake = _core.guard_start(min(time.process_time(), MOST_BEFORE))
     atexit.register(clean)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -89,6 +98,16 @@ def started() -> bool:
 def _interrupted(number: int, frame: FrameType | None) -> None:
     heard()
     raise KeyboardInterrupt
+
+
+def _unraisable(problem: sys.UnraisableHookArgs) -> None:
+    """Press Ctrl-C again where it was raised and swallowed, as in what an import or a collection runs."""
+    if problem.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(problem)
+        return
+    again = threading.Timer(AGAIN_SECONDS, os.kill, [os.getpid(), signal.SIGINT])
+    again.daemon = True
+    again.start()
 
 
 def _as_interrupt(number: int, frame: FrameType | None) -> None:
