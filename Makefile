@@ -11,6 +11,9 @@ LIST   := build/modules.txt
 _      := $(shell mkdir -p build; find src -name '*.py' | sort > $(LIST).new; \
             cmp -s $(LIST).new $(LIST) || cp $(LIST).new $(LIST))
 
+# Tests start hundreds of processes: each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check format test docs pictures bench bench-quick fuzz wheel floor sanitize clean
 
