@@ -30,5 +30,5 @@ PYTHON
 LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)" \
 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 PYTHONPATH="$target:$packages" \
-    "$python" -S -m pytest -q -n 2 -p no:cacheprovider -m "not slow" \
+    "$python" -S -m pytest -q -n 2 -p no:cacheprovider -m "not slow and not thorough" \
     tests/planners/placement tests/planners/packing $tests --ignore=tests/planners/placement/ilp "$@"
