@@ -21,6 +21,7 @@ from onchip.export import export
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plans import Alloc, Free, Load, PinnedWeights, Plan, PlanChip, Result, Run, State, Store
+from report.fused_plans import diamond_plan, streamed_plan
 from run.planner import random_plan, roomy
 from strategies import random_network, rounded
 
@@ -245,3 +246,22 @@ def test_state_and_pinned_weights_lie_there_from_the_start() -> None:
         ("next", "load", "reload"),
     ]  # fmt: skip
     assert "weights_cell,0,2,8,16" in export(plan, "minimalloc").decode().splitlines()
+
+
+@pytest.mark.parametrize("plan", [streamed_plan(), diamond_plan()], ids=["streamed", "diamond"])
+def test_tables_of_tiles_say_what_passes_through_a_scratch(plan: Plan, tmp_path: Path) -> None:
+    """Copies and streams together are every byte that crosses, weights aside; a stream has a scratch."""
+    table = json.loads(export(plan, "json"))
+    result, crossing = plan.result, {"compulsory": 0, "reload": 0, "spill": 0}
+    for row in (*table["copies"], *table["streams"]):
+        crossing[row["reason"]] += row["bytes"]
+    assert sum(crossing.values()) == result.compulsory_bytes + result.reload_bytes + result.spill_bytes
+    assert sum(crossing.values()) + result.weight_bytes == result.dram_bytes
+    scratch = {r["first_step"] for r in table["residencies"] if "scratch_of" in r}
+    assert {s["step"] for s in table["streams"]} <= scratch
+    header = tmp_path / "layout.h"
+    header.write_bytes(export(plan, "c"))
+    assert f"_STREAMS {len(table['streams'])}u" in header.read_text()
+    if shutil.which("gcc") is not None:
+        flags = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-x", "c")
+        subprocess.run(["gcc", *flags, str(header)], check=True)
