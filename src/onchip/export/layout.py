@@ -8,14 +8,14 @@ written over its input, and a concat over its operands.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from onchip.base.errors import UsageError
 from onchip.check.replay import Crossed, Ran, Released, Reserved, events_of
 from onchip.network import Network
 from onchip.plans import Plan
 
-__all__ = ["Copy", "Layout", "Residency", "layout_of"]
+__all__ = ["Copy", "Layout", "Place", "Residency", "Stream", "layout_of", "places_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,34 @@ class Layout:
     copies: tuple[Copy, ...]
     streams: tuple[Stream, ...] = ()
     joined: tuple[int, ...] = ()
+
+
+class Place(NamedTuple):
+    """A tensor lies at `address` of `memory` while the steps `first` ... `end` - 1 run."""
+
+    memory: str
+    address: int
+    first: int
+    end: int
+
+
+def places_of(plan: Plan) -> dict[str, tuple[Place, ...]]:
+    """Return where every tensor of a legal plan lies on chip, in order of time, views within their tensors.
+
+    A tensor that is never there as a whole, as inside a fused group or in DRAM, has no place. A chip that
+    names no memories has one, `scratchpad`.
+    """
+    network = plan.network
+    found: dict[str, tuple[Place, ...]] = {tensor.name: () for tensor in network.tensors}
+    for r in layout_of(plan, "a table of places", memories=True, tiles=True).residencies:
+        if r.kind == "tensor":
+            found[r.name] += (Place(r.memory or "scratchpad", r.offset, r.first, r.end),)
+    for view in network.views:
+        of = found[network.tensors[view.of].name]
+        found[network.tensors[view.tensor].name] = tuple(
+            place._replace(address=place.address + view.offset) for place in of
+        )
+    return found
 
 
 def layout_of(plan: Plan, what: str, *, memories: bool = False, tiles: bool = False) -> Layout:
