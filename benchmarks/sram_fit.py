@@ -126,12 +126,12 @@ PUBLISHED = (
     ("Horowitz, ISSCC 2014: cache of 32 KB, 45 nm, 64 bits read", 45, 8, 32, "read", 20 / 8),
     ("Horowitz, ISSCC 2014: cache of 1 MB, 45 nm, 64 bits read", 45, 8, 1024, "read", 100 / 8),
     (
-        "Jouppi et al., ISCA 2017: 24 MiB are 29 % of at most 331 mm2, 28 nm",
+        "Jouppi et al., ISCA 2017: 24 MiB are almost a third of at most 331 mm2, 28 nm",
         28,
         32,
         24 * 1024,
         "area",
-        0.29 * 331,
+        331 / 3,
     ),
 )
 """Figures that others published: node, width, KiB, what, value. They are no part of the fit."""

@@ -1,9 +1,9 @@
 """TFLM's arena with its own planner and with onchip's offsets, on every file that `onchip mcu` accepts.
 
-    .venv/bin/python benchmarks/tflm_files.py benchmarks/mcu_files.json FOLDER [--only TEXT]
-        [--into docs/export.md]
+    .venv/bin/python benchmarks/tflm_files.py benchmarks/mcu_files.json benchmarks/mcu_files_more.json FOLDER
+        [--only TEXT] [--into docs/export.md]
 
-The list and FOLDER are those of benchmarks/mcu_files.py. A file that the reader of `onchip mcu` takes gets a
+The lists and FOLDER are those of benchmarks/mcu_files.py. A file that the reader of `onchip mcu` takes gets a
 copy with offsets (`onchip export FILE.tflite --to tflm`), and both run in the interpreter of PyPI's
 `tflite-micro`: three inferences of the same random inputs, one after the other, so that states go on. `head`
 holds the tensors and scratch buffers, `total` all that the interpreter takes. The exit code says whether all
@@ -123,13 +123,13 @@ def lines(rows: list[Row]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("list", type=Path)
+    parser.add_argument("lists", type=Path, nargs="+")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--into", type=Path)
     args = parser.parse_args()
     rows, right = [], True
-    for entry in json.loads(args.list.read_text()):
+    for entry in (entry for each in args.lists for entry in json.loads(each.read_text())):
         repository, path = entry["repository"], entry["path"]
         if not path.endswith(".tflite") or args.only not in f"{repository}/{path}":
             continue

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from onchip.base.short_names import LONGEST, distinct_names, short_names
+from onchip.microcontroller.result import microcontroller_table as table
+from onchip.microcontroller.result.microcontroller import Buffers
+from onchip.report.grid import printed
 
 MERGED = (
     "model/activation/Relu;model/batch_normalization/FusedBatchNormV3;model/conv2d/BiasAdd",
@@ -85,3 +91,11 @@ def test_different_names_are_different_in_any_width(names: list[str], width: int
     assert len(set(found.values())) == len(names)
     assert all(short == name for name, short in found.items() if len(name) <= width)
     assert all(len(short) <= width + len(" (12)") for short in found.values())
+
+
+def test_a_step_of_many_tensors_keeps_each_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = tuple((f"model/stream_{i}/strided_slice_of_states", 1000 + i) for i in range(12))
+    made = SimpleNamespace(plan=None, model=SimpleNamespace(tensors=[]))
+    monkeypatch.setattr(table, "buffers", lambda _: [Buffers("c", ("CONV_2D.0",), held, 0, 12_066)])
+    text = " ".join(printed(table._steps(made), 100).split())  # type: ignore[arg-type]
+    assert all(f"{name} {size:,}" in text for name, size in held)

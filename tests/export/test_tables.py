@@ -15,12 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import onchip
 from onchip.base.errors import IllegalPlan, UsageError
 from onchip.check import certify
 from onchip.export import export
+from onchip.export.layout import places_of
 from onchip.machines.chip import Chip
 from onchip.network import Geometry, Network, OperatorSpec
 from onchip.plans import Alloc, Free, Load, PinnedWeights, Plan, PlanChip, Result, Run, State, Store
+from onchip.report.grid import SCREEN
+from report.fused_plans import diamond_plan, streamed_plan
 from run.planner import random_plan, roomy
 from strategies import random_network, rounded
 
@@ -245,3 +249,44 @@ def test_state_and_pinned_weights_lie_there_from_the_start() -> None:
         ("next", "load", "reload"),
     ]  # fmt: skip
     assert "weights_cell,0,2,8,16" in export(plan, "minimalloc").decode().splitlines()
+
+
+@pytest.mark.parametrize("plan", [streamed_plan(), diamond_plan()], ids=["streamed", "diamond"])
+def test_tables_of_tiles_say_what_passes_through_a_scratch(plan: Plan, tmp_path: Path) -> None:
+    """Copies and streams together are every byte that crosses, weights aside; a stream has a scratch."""
+    table = json.loads(export(plan, "json"))
+    result, crossing = plan.result, {"compulsory": 0, "reload": 0, "spill": 0}
+    for row in (*table["copies"], *table["streams"]):
+        crossing[row["reason"]] += row["bytes"]
+    assert sum(crossing.values()) == result.compulsory_bytes + result.reload_bytes + result.spill_bytes
+    assert sum(crossing.values()) + result.weight_bytes == result.dram_bytes
+    scratch = {r["first_step"] for r in table["residencies"] if "scratch_of" in r}
+    assert {s["step"] for s in table["streams"]} <= scratch
+    header = tmp_path / "layout.h"
+    header.write_bytes(export(plan, "c"))
+    assert f"_STREAMS {len(table['streams'])}u" in header.read_text()
+    if shutil.which("gcc") is not None:
+        flags = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-x", "c")
+        subprocess.run(["gcc", *flags, str(header)], check=True)
+
+
+@given(st.integers(0, 10**6))
+def test_every_operand_has_a_place_while_its_operator_runs(seed: int) -> None:
+    plan = some_plan(seed)
+    network, places = plan.network, places_of(plan)
+    assert set(places) == {t.name for t in network.tensors}
+    order = [network.operators[network.operator_id[i.operator]] for i in plan.program if isinstance(i, Run)]
+    for step, op in enumerate(order):
+        for t in (*op.inputs, *op.outputs):
+            tensor = network.tensors[t]
+            (there,) = [p for p in places[tensor.name] if p.first <= step < p.end]
+            assert there.memory == "scratchpad"
+            assert 0 <= there.address <= plan.budget - tensor.bytes
+
+
+def test_the_representation_of_an_answer_fits_one_screen() -> None:
+    plan = onchip.plan("zoo:squeezenet1_0", budget="MR")
+    lines, whole = repr(plan).splitlines(), str(plan).splitlines()
+    assert len(lines) == SCREEN < len(whole)
+    assert lines[:-1] == whole[: SCREEN - 1]
+    assert lines[-1].startswith(f"… {len(whole) - SCREEN + 1} more lines")

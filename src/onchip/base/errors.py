@@ -123,7 +123,9 @@ class MissingExtra(OnchipError):
     """An optional dependency is not installed."""
 
     def __init__(self, extra: str, package: str) -> None:
-        super().__init__(f"{package} is not installed: pip install 'onchip[{extra}]'")
+        """Name the package, and the extra that brings it; without one it is a package by itself."""
+        wanted = f"'onchip[{extra}]'" if extra else package
+        super().__init__(f"{package} is not installed: pip install {wanted}")
 
 
 class MissingTool(OnchipError):

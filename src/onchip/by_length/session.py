@@ -139,6 +139,11 @@ class Session:
         write_atomically(into / "session.json", self.to_json())
         return tuple(written)
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
     def __str__(self) -> str:
         from onchip.by_length.shown import shown_session
         from onchip.report.grid import printed

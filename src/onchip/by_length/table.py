@@ -155,6 +155,11 @@ class Lengths:
         )
         return replace(self, rows=rows, record=record)
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
     def __str__(self) -> str:
         from onchip.by_length.shown import shown
         from onchip.report.grid import printed

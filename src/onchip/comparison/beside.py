@@ -70,6 +70,11 @@ class Beside:
         zeros = {"simple_zero": self.simple_zero, "exact_zero": self.exact_zero}
         return {name: "interrupted" for name, zero in zeros.items() if zero is None}
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
     def __str__(self) -> str:
         from onchip.comparison.beside_table import table
         from onchip.report.grid import printed

@@ -56,6 +56,11 @@ class Comparison:
                 return row
         raise KeyError(scheme)
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
     def __str__(self) -> str:
         from onchip.comparison.comparison_table import table
         from onchip.report.grid import printed

@@ -9,9 +9,10 @@ import warnings
 from importlib import import_module
 from typing import Any
 
+from onchip.export.layout import Copy, Layout, Place, Residency, Stream
 from onchip.export.registry import FORMATS, export
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["FORMATS", "Copy", "Layout", "Place", "Residency", "Stream", "export"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,8 @@ __all__ = ["write"]
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
-    """Return the header; raises `UsageError` for a plan that streams operands."""
-    network, layout = plan.network, layout_of(plan, "c")
+    """Return the header; raises `UsageError` for a plan in several memories."""
+    network, layout = plan.network, layout_of(plan, "c", tiles=True)
     low = f"onchip_{plain(network.name, 32).lower()}"
     up = low.upper()
     tensor = identifiers((t.name for t in network.tensors), upper=True)
@@ -42,7 +42,10 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
         f"#define {up}_STEPS {len(layout.steps)}u",
         "",
         "/* Operators by the step they run in. */",
-        *(f"#define {up}_STEP_{step[s]} {i}u /* {_comment(s)} */" for i, s in enumerate(layout.steps)),
+        *(
+            f"#define {up}_STEP_{step[s]} {i}u /* {_comment(s)}{', joined in DRAM' * (i in layout.joined)} */"
+            for i, s in enumerate(layout.steps)
+        ),
         "",
         "/* Tensors: number and size. */",
     ]
@@ -88,6 +91,20 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
         f"{up}_COPIES",
         copies,
     )  # fmt: skip
+    if layout.streams:
+        streams = [
+            f"{{{s.step}u, {int(s.direction == 'out')}u, {index[s.tensor]}, {_number(s.bytes, wide)}}},"
+            f" /* {s.reason}: {_comment(s.tensor)} */"
+            for s in layout.streams
+        ]
+        lines += _table(
+            "What passes in pieces between DRAM and a step's scratch while it runs: out 0 comes, out 1 goes.",
+            f"{low}_stream_t",
+            ("uint32_t step", "uint32_t out", "int32_t tensor", f"{low}_bytes_t bytes"),
+            f"{low}_streams",
+            f"{up}_STREAMS",
+            streams,
+        )
     return "\n".join([*lines, "", f"#endif /* {up}_LAYOUT_H */"]) + "\n"
 
 

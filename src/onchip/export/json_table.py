@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from onchip.export.layout import Copy, Residency, layout_of
+from onchip.export.layout import Copy, Residency, Stream, layout_of
 from onchip.plans import Plan
 
 __all__ = ["FORMAT", "write"]
@@ -15,8 +15,8 @@ FORMAT = "onchip.layout/1"
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
-    """Return the JSON object; raises `UsageError` for a plan that streams operands."""
-    network, layout = plan.network, layout_of(plan, "json", memories=True)
+    """Return the JSON object."""
+    network, layout = plan.network, layout_of(plan, "json", memories=True, tiles=True)
     name = [t.name for t in network.tensors]
     head: dict[str, Any] = {
         "format": FORMAT,
@@ -42,6 +42,10 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
         "residencies": [_residency(r) for r in layout.residencies],
         "copies": [_copy(c) for c in layout.copies],
     }
+    if layout.streams:
+        tables["streams"] = [_stream(s) for s in layout.streams]
+    if layout.joined:
+        tables["joined_steps"] = list(layout.joined)
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     for key, rows in tables.items():
         body = ",\n  ".join(json.dumps(row) for row in rows)
@@ -58,7 +62,19 @@ def _residency(r: Residency) -> dict[str, Any]:
         "end_step": r.end,
         **({} if r.memory is None else {"memory": r.memory}),
     }
+    if r.parts:
+        row["parts"] = list(r.parts)
     return row if r.over is None else {**row, "over": r.over, "by": r.by}
+
+
+def _stream(s: Stream) -> dict[str, Any]:
+    return {
+        "step": s.step,
+        "direction": s.direction,
+        "tensor": s.tensor,
+        "bytes": s.bytes,
+        "reason": s.reason,
+    }
 
 
 def _copy(c: Copy) -> dict[str, Any]:

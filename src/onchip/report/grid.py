@@ -149,3 +149,15 @@ def printed(answer: RenderableType, width: int = WIDTH) -> str:
     with console.capture() as capture:
         console.print(answer, markup=False)
     return capture.get()
+
+
+SCREEN = 24
+"""The lines of one screen."""
+
+
+def one_screen(text: str) -> str:
+    """Return the beginning of a printed answer that fits one screen; its last line counts the rest."""
+    lines = text.rstrip("\n").splitlines()
+    if len(lines) <= SCREEN:
+        return "\n".join(lines)
+    return "\n".join([*lines[: SCREEN - 1], f"… {len(lines) - SCREEN + 1} more lines: print() shows them"])

@@ -103,6 +103,11 @@ class Branched:
             "peak_bytes": result.peak_bytes,
         }
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
     def __str__(self) -> str:
         from onchip.report.grid import WIDTH, printed
         from onchip.results.branched_table import table

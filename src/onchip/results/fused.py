@@ -107,6 +107,11 @@ class Fused:
         warnings.warn("Fused.rows() is Fused.groups", FutureWarning, stacklevel=2)
         return self.groups
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
     def __str__(self) -> str:
         from onchip.report.grid import WIDTH, printed
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from onchip.base.files import write_atomically
 from onchip.plans import Plan as PlanProgram
-from onchip.plans import Result, from_json, from_text, to_json, to_text, write_plan
+from onchip.plans import Result, Timed, from_json, from_text, to_json, to_text, write_plan
 
 if TYPE_CHECKING:
+    from onchip.export.layout import Layout, Place
     from onchip.plans.differences import Difference
     from onchip.readers import Source
     from onchip.report.what_if import WhatIf
@@ -87,6 +88,36 @@ class Plan(PlanProgram):
             write_atomically(Path(path), written)
         return written
 
+    def places(self) -> dict[str, tuple[Place, ...]]:
+        """Return where every tensor lies on chip: `tensor -> ((memory, address, first, end), ...)`, in steps.
+
+        >>> import onchip
+        >>> plan = onchip.plan("zoo:alexnet", budget="MR")
+        >>> [(place.memory, place.first, place.end) for place in plan.places()["x"]]
+        [('scratchpad', 0, 1)]
+
+        Raises `IllegalPlan` for a plan that is not legal.
+        """
+        from onchip.export.layout import places_of
+
+        return places_of(self)
+
+    def layout(self) -> Layout:
+        """Return the plan as tables: steps, residencies, copies, and what streams through tiles.
+
+        Raises `IllegalPlan` for a plan that is not legal.
+        """
+        from onchip.export.layout import layout_of
+
+        return layout_of(self, "a layout", memories=True, tiles=True)
+
+    def times(self) -> tuple[Timed, ...] | None:
+        """Return when each instruction begins and ends, in picoseconds; None where the chip lacks a rate."""
+        from onchip.check import check, times_of
+
+        check(self)
+        return times_of(self)
+
     def differences(self, other: PlanProgram) -> tuple[Difference, ...]:
         """Return every difference of this plan and another one; none of the plan and itself."""
         from onchip.plans.differences import differences
@@ -109,6 +140,11 @@ class Plan(PlanProgram):
     def from_text(cls, text: str) -> Plan:
         """Return the plan in either written form."""
         return cls.of((from_json if text.lstrip().startswith("{") else from_text)(text))
+
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
 
     def __str__(self) -> str:
         from onchip.report import summary

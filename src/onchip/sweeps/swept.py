@@ -161,6 +161,11 @@ class Swept:
             text += f"; {o.reused:,} from before"
         return text
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
     def __str__(self) -> str:
         from onchip.report.grid import printed
 

@@ -109,6 +109,17 @@ class Microcontroller(ProgramSizes):
         sought = self.plan.options.get("objective") == "peak"
         return self.plan.result.status if sought else "feasible"
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
+    def __str__(self) -> str:
+        from onchip.microcontroller.result.microcontroller_table import table
+        from onchip.report.grid import printed
+
+        return printed(table(self))
+
     def data(self) -> dict[str, Any]:
         """Return the result as JSON data."""
         found: dict[str, Any] = {

@@ -65,11 +65,11 @@ def _steps(made: Microcontroller) -> Grid:
     short = short_names(t.name for t in made.model.tensors)
     rows = Grid(("step", False), *((column.heading, True) for column in sizes), ("tensors", False))
     for step in steps[:MOST_ROWS]:
-        tensors = ", ".join(f"{short.get(name, name)} {size:,}" for name, size in step.tensors)
+        tensors = ", ".join(f"{visible(short.get(name, name))} {size:,}" for name, size in step.tensors)
         rows.add_row(
             visible(_unfolded(step_name(step.layers))),
             *(column.cell(step, {}) for column in sizes),
-            visible(tensors),
+            tensors,
         )
     if len(steps) > MOST_ROWS:
         rows.add_row(f"{len(steps) - MOST_ROWS} more", f"<= {steps[MOST_ROWS].bytes:,}")

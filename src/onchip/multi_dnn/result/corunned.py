@@ -170,6 +170,11 @@ class Corunned:
             write_atomically(Path(path), written)
         return written
 
+    def __repr__(self) -> str:
+        from onchip.report.grid import one_screen
+
+        return one_screen(str(self))
+
     def __str__(self) -> str:
         from onchip.multi_dnn.result.corunned_table import table
         from onchip.report.grid import WIDTH, printed

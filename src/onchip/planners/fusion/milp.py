@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from onchip import _core
+from onchip.base.or_tools import needs_or_tools
 from onchip.network import bits, mask
 from onchip.planners.fusion.copies import Copies
 from onchip.planners.fusion.cost import GroupCost
@@ -191,6 +192,7 @@ def choose(
     `before` are the operators that an operator reads from; `incumbent` is such a partition. Cycles of groups
     that wait for each other are cut off one at a time, as they appear.
     """
+    needs_or_tools()
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()

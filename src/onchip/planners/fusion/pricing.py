@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from onchip import _core
+from onchip.base.or_tools import needs_or_tools
 from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["Relaxation", "Round", "relax"]
@@ -77,6 +78,7 @@ class _Master:
     """The restricted relaxation: fractions of columns that cover every operator once, for least bytes."""
 
     def __init__(self, operators: int) -> None:
+        needs_or_tools()
         from ortools.math_opt.python import mathopt
 
         self.model = mathopt.Model()

@@ -9,6 +9,7 @@ bound.
 from __future__ import annotations
 
 from onchip import _core
+from onchip.base.or_tools import needs_or_tools
 from onchip.planners.limits import Limits
 
 __all__ = ["worths"]
@@ -28,6 +29,7 @@ def worths(joint: _core.Joint, operators: int, limits: Limits) -> list[int]:
 
     The best that column generation finds in the time; every round is at least as good as the last.
     """
+    needs_or_tools()
     from ortools.math_opt.python import mathopt
 
     model = mathopt.Model()

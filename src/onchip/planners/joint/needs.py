@@ -59,18 +59,14 @@ def need_of(
         if need(v) > needs:
             needs, hardest = need(v), v
         done |= 1 << v
-    together = [
-        (nest, v)
-        for nest in search.nests.candidates
-        for v in hard.intersection(nest.operators)
-        if len(nest.operators) > 1 and search.nests.may_lie_over(nest, v)
-    ]
-    in_rows = any(
-        v in nest.operators and search.nests.replaces_rows(nest, v)
-        for nest in search.nests.candidates
-        for v in hard
-    )
-    if in_rows or any(search.nests.least_room(nest) < tiled[v] for nest, v in together):
+    # Every plan runs the hardest operator: less than its need is enough only if a nest holds it in less.
+    beside = [nest for nest in search.nests.candidates if hardest in nest.operators]
+    in_rows = any(search.nests.replaces_rows(nest, hardest) for nest in beside)
+    if in_rows or any(
+        search.nests.least_room(nest) < needs
+        for nest in beside
+        if len(nest.operators) > 1 and search.nests.may_lie_over(nest, hardest)
+    ):
         needs = _least_budget(problem, chip, over, joins, options, limits, needs)
     space = space_of(options, problem.channel_tile, problem.least_rows)
     return misfit(problem, hardest, needs).but(space=space)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from onchip.base.or_tools import needs_or_tools
 from onchip.planners.packing.buffers import Buffer, Status
 
 __all__ = ["pack_with_cpsat"]
@@ -19,6 +20,7 @@ def pack_with_cpsat(
     workers: int | None = None,
 ) -> tuple[Status, tuple[int, ...]]:
     """Return offsets, a proof that there are none, or `unknown` at the time limit (seconds)."""
+    needs_or_tools()
     from ortools.sat.python import cp_model
 
     if any((b.offset or 0) + b.size > capacity for b in buffers):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from onchip.base.or_tools import needs_or_tools
 from onchip.planners.placement.addresses import Piece, Placement, Rectangle, Relocation, relocation_bytes
 
 __all__ = ["place_exact"]
@@ -27,6 +28,7 @@ def place_exact(
     `unknown` if `time_limit` (seconds) ends it without any. Raises `ValueError` if there are no addresses
     whatever is moved. The model grows with the number of uses: it is for networks of some ten operators.
     """
+    needs_or_tools()
     from ortools.sat.python import cp_model
 
     start = time.monotonic()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from onchip.base.or_tools import needs_or_tools
 from onchip.planners.placement.problem import Problem
 from onchip.planners.placement.program import Placed
 
@@ -52,6 +53,7 @@ def solve(
 
 class _Model:
     def __init__(self, problem: Problem, budget: int, alignment: int, at_least: int, below: int) -> None:
+        needs_or_tools()
         from ortools.sat.python import cp_model
 
         self.cp = cp_model

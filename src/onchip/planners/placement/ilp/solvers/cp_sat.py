@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+from onchip.base.or_tools import needs_or_tools
 from onchip.planners.limits import Limits
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers.outcome import Outcome
@@ -29,6 +30,7 @@ def minimise(
     model: Model, limits: Limits, workers: int | None = None, first: Sequence[int] | None = None
 ) -> Outcome:
     """Minimise with CP-SAT, from a first solution if there is one; Ctrl-C ends its time."""
+    needs_or_tools()
     from ortools.sat.python import cp_model
 
     began = time.perf_counter()

@@ -6,6 +6,7 @@ import math
 from datetime import timedelta
 from typing import Any
 
+from onchip.base.or_tools import needs_or_tools
 from onchip.planners.placement.ilp.rows import Model
 from onchip.planners.placement.ilp.solvers.outcome import MathOptSolver, Outcome
 
@@ -14,6 +15,7 @@ __all__ = ["minimise"]
 
 def minimise(model: Model, solver: MathOptSolver, seconds: float | None, seed: int = 0) -> Outcome:
     """Minimise with one thread until proved optimal, or for `seconds`. A row's `when` becomes a large M."""
+    needs_or_tools()
     from ortools.math_opt.python import mathopt
 
     program = mathopt.Model()
