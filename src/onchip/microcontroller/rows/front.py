@@ -36,6 +36,12 @@ DEPTHS = 1, 2, 3, 5, 0
 OPENED = 6
 """Points of a round that the next one goes on from."""
 
+OFTEN = 100
+"""Graphs that are tried between two reports of progress."""
+
+MOST_STEPS = 20_000_000
+"""Steps of the graphs that are tried, all together."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowPoint:
@@ -55,6 +61,7 @@ def front(
     *,
     most_work: float = MOST_WORK,
     rounds: int = 6,
+    most_steps: int = MOST_STEPS,
     usable: Callable[[Pieces], bool] = lambda _: True,
     limits: Limits = NO_LIMITS,
 ) -> tuple[RowPoint, ...]:
@@ -64,7 +71,8 @@ def front(
     some strips of it, and regions around the step are cut into strips. A few of those that beat what was
     known when they were found are gone on from, also where another one beats them since: what is made anew
     opens new regions. Graphs that are not `usable` are left out. It tries these graphs and no others, so the
-    bytes of its points bound nothing from below.
+    bytes of its points bound nothing from below. It ends after so many `rounds`, when the graphs tried have
+    `most_steps` steps together, which a faster machine does not change, or by the limits.
     """
     own = max(graph.work, 1)
     start = search(graph, share=False, rules=QUICK, most_states=0, most_moves=MOVES, limits=limits)
@@ -72,6 +80,7 @@ def front(
     known = [first]
     open_ = [first]
     seen = {first.pieces.pieces}
+    tried = steps = 0
     for _ in range(rounds):
         found: list[RowPoint] = []
         for point in open_:
@@ -83,8 +92,11 @@ def front(
                     work = candidate.work / own
                     if work > most_work or not usable(candidate):
                         continue
-                    if limits.over():
+                    tried, steps = tried + 1, steps + candidate.graph.steps
+                    if steps > most_steps or limits.over():
                         return tuple(known)
+                    if tried % OFTEN == 0:
+                        limits.say(f"{tried:,} graphs of rows tried; fewest bytes {known[-1].bytes:,}")
                     # Columns that nobody reads are left out of pieces, so that the work may also be less.
                     below = min((p.bytes for p in known if p.work <= work), default=0)
                     order = search(
