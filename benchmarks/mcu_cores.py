@@ -4,13 +4,13 @@
         [--cores cortex-m4,...] [--most-macs 50e6] [--tflm ... --cmsis ... --third-party ...] [--only TEXT]
         [--into docs/mcu-cores.md]
 
-LIST and FOLDER are those of `mcu_files`. Each file is planned once, linked for each core with no more stack
-than it needs, and run there on three inputs behind the guard; every output byte is compared with the
-reference, which is compared with TensorFlow Lite Micro in `mcu_files`. With the checkouts that `mcu_tflm`
-takes, TensorFlow Lite Micro runs the first of the inputs on the same core, from the same compiler, and its
-outputs are compared, too. Each result is appended to FILE as soon as it is there; what FILE has is not run
-again. Without `--time-limit` the tables are printed from FILE alone. Exit code 1 if any byte was wrong or a
-ratio of instructions is above its line.
+LIST and FOLDER are those of `mcu_files`. Each file is planned once, as by `onchip mcu`, linked for each core
+with no more stack than it needs, and run there on three inputs behind the guard; every output byte is
+compared with the reference, which is compared with TensorFlow Lite Micro in `mcu_files`. With the checkouts
+that `mcu_tflm` takes, TensorFlow Lite Micro runs the first of the inputs on the same core, from the same
+compiler, and its outputs are compared, too. Each result is appended to FILE as soon as it is there; what FILE
+has is not run again. Without `--time-limit` the tables are printed from FILE alone. Exit code 1 if any byte
+was wrong or a ratio of instructions is above its line.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,9 @@ from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.network import network_of, states_of
 from onchip.microcontroller.project import sources_of
-from onchip.microcontroller.result.microcontroller_plan import planned_for
+from onchip.microcontroller.result.row_choice import RowPlans, planned_by_method
 from onchip.microcontroller.segments import SegmentOptions
+from onchip.plans import Plan
 
 RUNS = 3
 THEIR_ARENA = 3 << 20
@@ -56,7 +58,7 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class File:
-    """A file of the list, read: its entry, and the network."""
+    """A file of the list, read: its entry, and the network; planned and computed when that is asked for."""
 
     entry: dict[str, str]
     content: bytes
@@ -69,6 +71,19 @@ class File:
     @property
     def key(self) -> str:
         return f"{self.entry['repository']}/{self.entry['path']}"
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan that `onchip mcu` takes where there is room."""
+        model, states = self.model, states_of(self.model)
+        options, network = SegmentOptions(), network_of(model)
+        return planned_by_method(model, network, BOARD.ram_bytes, options, states, (), RowPlans()).plan
+
+    @cached_property
+    def expected(self) -> tuple[bytes, ...]:
+        """What the reference makes of the inputs, one after the other."""
+        session = Session(self.model)
+        return tuple(session.bytes_of(self.model, x) for x in inputs_of(self.model, RUNS, seed=1))
 
 
 def files_of(entries: list[dict[str, str]], folder: Path) -> Iterator[File]:
@@ -84,11 +99,10 @@ def files_of(entries: list[dict[str, str]], folder: Path) -> Iterator[File]:
 def ours(file: File, core: Core, folder: Path) -> Result:
     """What the program of the file does on a core."""
     board = Board("bench", core, 1 << 26, 1 << 26)
-    model = file.model
-    plan = planned_for(network_of(model), BOARD.ram_bytes, SegmentOptions(), states_of(model)).plan
-    sources = sources_of(plan, model, forms=board.core_type.forms)
+    model, answers = file.model, iter(file.expected)
+    sources = sources_of(file.plan, model, forms=board.core_type.forms)
     try:
-        made = verify(sources, model, board, folder, runs=RUNS, seed=1)
+        made = verify(sources, model, board, folder, runs=RUNS, seed=1, reference=lambda *_: next(answers))
     except TooLargeToEmulate as problem:
         return {"left": str(problem)}
     image = made.image
@@ -125,14 +139,14 @@ def theirs(file: File, peer: Peer, folder: Path) -> Result:
         "arena": ran.report["arena"],
         "stack": ran.stack_bytes,
         "instructions": ran.by_mark[0].instructions,
-        "different": _different(file, judge, interpreter, x, ran.files["out"]),
+        "different": _different(file, judge, interpreter, ran.files["out"]),
     }
 
 
-def _different(file: File, judge: Judge, interpreter: Any, x: Int8, made: bytes) -> int:
+def _different(file: File, judge: Judge, interpreter: Any, made: bytes) -> int:
     """The elements of TensorFlow Lite Micro's outputs on the core that are not the reference's."""
     model, wrong, at, start = file.model, 0, 0, 0
-    expected = np.frombuffer(Session(model).bytes_of(model, x), np.int8)
+    expected = np.frombuffer(file.expected[0], np.int8)
     places: dict[int, Int8] = {}
     for t in dict.fromkeys(model.outputs):
         places[t] = expected[start : start + model.tensors[t].bytes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from onchip.microcontroller.row_plan import planned_rows
@@ -15,10 +15,7 @@ from onchip.planners.limits import NO_LIMITS, Limits
 __all__ = ["RowsAnew", "points_of"]
 
 SEARCH = 0.6
-"""The share of the time for the search, the other is for addresses."""
-
-LEAST_SECONDS = 20.0
-"""The time for the addresses of a point that is begun."""
+"""The share of a time limit for the search, the other is for addresses."""
 
 WORTH = 100
 """A point is packed if it saves one in so many bytes over that before."""
@@ -47,24 +44,21 @@ def points_of(
     *,
     again: bool,
     shrink: bool,
-    say: Callable[[str], None] = lambda _: None,
     limits: Limits = NO_LIMITS,
 ) -> tuple[RowsAnew, ...]:
     """Return plans that make something twice, from the least work to the fewest bytes; maybe none.
 
     `again`: rows of an input, or columns of them, may come several times. `shrink` as in `planned_rows`.
+    Without a time limit counts alone end the search, so that every machine finds the same plans.
     """
     points = front(rows.graph, usable=lambda pieces: again or not pieces.again, limits=limits.share(SEARCH))
     found: list[RowsAnew] = []
     for point in _worth(points):
         if found and limits.over():
             break
-        say(f"packing rows of {point.bytes:,} bytes")
+        limits.say(f"packing rows of {point.bytes:,} bytes")
         made = model_of_pieces(rows, point.pieces)
-        left = (
-            limits if limits.time_limit is None else limits.at_most(max(LEAST_SECONDS, limits.left() or 0.0))
-        )
-        plan, sizes = planned_rows(made, shared, left, shrink=shrink, known=point.order)
+        plan, sizes = planned_rows(made, shared, limits, shrink=shrink, known=point.order)
         found.append(RowsAnew(made, plan, tuple(sizes)))
     return _undominated(found)
 

@@ -17,7 +17,8 @@ from microcontroller.rows.test_rows import same_as_whole
 from onchip.base.errors import IllegalPlan
 from onchip.check import check
 from onchip.microcontroller.int8.model import Int8Model
-from onchip.microcontroller.row_plan import plan_of_rows
+from onchip.microcontroller.row_plan import plan_of_rows, planned_rows
+from onchip.microcontroller.row_points import points_of
 from onchip.microcontroller.rows.addresses import fault, place
 from onchip.microcontroller.rows.cut_model import model_of_pieces
 from onchip.microcontroller.rows.front import QUICK, front, strips_around
@@ -173,6 +174,33 @@ def test_the_front_has_no_point_that_another_is_as_good_as() -> None:
     for a, b in pairwise(points):
         assert a.work < b.work
         assert a.bytes > b.bytes
+
+
+def test_more_graphs_tried_give_no_worse_a_front() -> None:
+    graph = graph_of_text(CHAIN).by_rows()
+    fronts = [front(graph, rounds=2, most_steps=n * graph.steps) for n in (0, 20, 1000)]
+    assert len(fronts[0]) == 1
+    assert len(fronts[0]) < len(fronts[2])
+    for few, many in pairwise(fronts):
+        assert all(any(b.bytes <= a.bytes and b.work <= a.work for b in many) for a in few)
+
+
+def test_every_point_that_none_beats_is_kept_with_its_addresses() -> None:
+    """Without a time limit none is left out, however long its addresses take."""
+    model, _ = example()
+    rows = row_model(model, kernels=True, held=False)
+    rows = replace(rows, graph=rows.graph.by_rows())
+    kept = points_of(rows, again=True, shrink=False)
+    assert kept
+    assert all(a.macs < b.macs and a.bytes > b.bytes for a, b in pairwise(kept))
+    last = None
+    for point in front(rows.graph):
+        if point.pieces.pieces == whole(rows.graph).pieces or (last and point.bytes * 100 > last * 99):
+            continue
+        last = point.bytes
+        again = model_of_pieces(rows, point.pieces)
+        plan, _ = planned_rows(again, known=point.order)
+        assert any(one.bytes <= plan.placed.bytes and one.macs <= again.graph.work for one in kept)
 
 
 def test_what_is_made_once_is_cut_beside_copies_in_strips() -> None:

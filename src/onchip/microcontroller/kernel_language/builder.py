@@ -140,10 +140,17 @@ class Kernel:
                 self.set(total, call("dot2", x[half], w[half], total))
 
     def dot_run(
-        self, sums: Sequence[Sequence[Var]], sources: Sequence[Expr], w: Var, run: int, *, fresh: bool
+        self,
+        sums: Sequence[Sequence[Var]],
+        sources: Sequence[Expr],
+        w: Var,
+        run: int,
+        *,
+        fresh: bool = False,
+        piece: int = 16,
     ) -> None:
-        """Add the products of a run to every sum, sixteen at a time; see `DotRun`."""
-        self._say(DotRun(tuple(tuple(row) for row in sums), tuple(sources), w, run, fresh))
+        """Add the products of a run to every sum, so many bytes at a time; see `DotRun`."""
+        self._say(DotRun(tuple(tuple(row) for row in sums), tuple(sources), w, run, fresh, piece))
 
     def taps(self, sums: tuple[Var, Var], sources: Sequence[Expr], w: Var, plus: Expr | None = None) -> None:
         """Add one or two taps to the sums of eight channels; see `Taps`."""

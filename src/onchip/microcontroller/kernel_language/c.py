@@ -106,10 +106,12 @@ def _statement(statement: Statement) -> list[str]:
         case Store(Kind.BYTE, pointer, offset, value):
             text, tight = _bound(value)
             return [f"{_element(pointer, offset)} = (int8_t){text if tight == _ATOM else f'({text})'};"]
-        case DotRun(rows, sources, w, run, fresh):
+        case DotRun(rows, sources, w, run, fresh, piece):
             sums = [f"&{total.name}" for row in rows for total in row]
-            given = [*sums, *map(_expr, sources), f"&{w.name}", str(run), str(int(fresh))]
-            return [f"dot_{len(rows)}x{len(rows[0])}({', '.join(given)});"]
+            given = [*sums, *map(_expr, sources), f"&{w.name}", str(run)]
+            name = "dot_words" if piece == 4 else "dot"
+            given += [] if piece == 4 else [str(int(fresh))]
+            return [f"{name}_{len(rows)}x{len(rows[0])}({', '.join(given)});"]
         case Taps(sums_, sources, w, plus):
             name = f"taps{len(sources)}{'_plus' if plus else ''}"
             given = [*(f"&{total.name}" for total in sums_), f"&{w.name}", *map(_expr, sources)]

@@ -223,8 +223,8 @@ def _dot_run(statement: DotRun, ram: Ram) -> _Code:
         lines = [pointer(frame) for pointer in pointers]
         if statement.fresh:
             frame.update({total.name: 0 for row in statement.sums for total in row})
-        for begin in range(0, statement.run, 16):
-            count = min(16, statement.run - begin)
+        for begin in range(0, statement.run, statement.piece):
+            count = min(statement.piece, statement.run - begin)
             words = -(-count // 4)
             weights = [_flash_bytes(flash, c * words, count) for c in range(channels)]
             for row, line in zip(statement.sums, lines, strict=True):

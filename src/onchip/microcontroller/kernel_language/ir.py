@@ -305,10 +305,11 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class DotRun:
-    """Sums take the products of a run of bytes, sixteen at a time: `sums` by pixel and channel.
+    """Sums take the products of a run of bytes, a piece at a time: `sums` by pixel and channel.
 
-    `sources` point to the run of each pixel. The weights are those of sixteen bytes a channel, then of the
-    next sixteen, in whole words a channel at the end; `w` moves past them. `fresh` sums begin at zero.
+    `sources` point to the run of each pixel. The weights are those of a piece of so many bytes (a vector, or
+    a word) for each channel, then of the next piece, in whole words a channel at the end; `w` moves past
+    them. `fresh` sums begin at zero.
     """
 
     sums: tuple[tuple[Var, ...], ...]
@@ -316,6 +317,7 @@ class DotRun:
     w: Var
     run: int
     fresh: bool
+    piece: int = 16
 
 
 @dataclass(frozen=True, slots=True)

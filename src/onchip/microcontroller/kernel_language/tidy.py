@@ -58,7 +58,7 @@ def _block(body: tuple[Statement, ...], live: set[str]) -> tuple[Statement, ...]
             case FlashLoad(targets, pointer):
                 live -= {target.name for target in targets}
                 live.add(pointer.name)
-            case DotRun(rows, sources, w, _, _):
+            case DotRun(rows, sources, w, _, _, _):
                 live |= {w.name, *(total.name for row in rows for total in row)}
                 for source in sources:
                     _use(source, live)

@@ -42,8 +42,8 @@ __all__ = ["KernelError", "validate"]
 
 _INTEGER = ("+", "-", "*", "/", "%", "<<", ">>", "&", "<", "<=", ">", ">=", "==", "min", "max")
 _RAM = (Type.INPUT, Type.OUTPUT)
-_BLOCKS = ((1, 2), (2, 2), (3, 2), (1, 4))
-"""Pixels and channels of the blocks of `DotRun`."""
+_BLOCKS = {16: ((1, 2), (2, 2), (3, 2), (1, 4)), 4: ((1, 2),)}
+"""Pixels and channels of the blocks of `DotRun`, by the bytes of a piece."""
 
 
 class KernelError(OnchipError):
@@ -104,9 +104,12 @@ class _Validator:
                 self.takes("RAMStore's offset", offset, Type.INT)
                 self.takes("RAMStore's value", value, kind.type)
                 self.some("RAMStore stores", kind, count)
-            case DotRun(rows, sources, w, run, _):
-                if run < 1 or len(rows) != len(sources) or (len(rows), len(rows[0])) not in _BLOCKS:
+            case DotRun(rows, sources, w, run, fresh, piece):
+                block = len(rows), len(rows[0])
+                if run < 1 or len(rows) != len(sources) or block not in _BLOCKS.get(piece, ()):
                     raise self.fail(f"no block makes {len(rows)} pixels of {run} bytes so")
+                if piece == 4 and (fresh or run % piece):
+                    raise self.fail(f"no block of words makes {run} bytes so")
                 self.sums("dot_run", (total for row in rows for total in row), Type.INT)
                 self.pointers("dot_run", sources, w)
             case Taps(sums, sources, w, plus):

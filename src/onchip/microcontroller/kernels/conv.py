@@ -100,7 +100,14 @@ class _Conv(ConvSteps):
     def runs(self, sums: list[list[Var]], run: Callable[[Value], Expr], apart: int, w: Var) -> None:
         """Emit the products of all lines."""
         k, shape = self.k, self.shape
+        in_words = shape.forms == "narrow" and shape.run >= WORD and len(sums[0]) == CHUNK
         for line in k.loop(0, shape.kernel[0], name="line"):
+            if in_words:
+                source = k.let("x", run(line))
+                k.dot_run(sums, [source], w, shape.run // WORD * WORD, piece=WORD)
+                if shape.run % WORD:
+                    self.word(sums, source, shape.run - WORD, apart, w)
+                continue
             x = k.RegAlloc("x", run(line))
             whole = shape.run // WORD if shape.run >= WORD else 1
             if whole:

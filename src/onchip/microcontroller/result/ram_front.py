@@ -130,7 +130,7 @@ def _whole(model: Int8Model, options: SegmentOptions) -> list[RamPoint]:
 
 
 def _of_rows(model: Int8Model, options: SegmentOptions, known: RowPlans, limits: Limits) -> list[RamPoint]:
-    first = known.once(model, (), options)
+    first = known.once(model, (), options, limits)
     rest = () if options.objective == "once" else known.anew(model, (), options, limits)
     own = max(first.macs, 1)
     return [_by_rows(found, own, twice=found is not first) for found in (first, *rest)]

@@ -33,9 +33,6 @@ Key = tuple[str, frozenset[str], bool]
 SECONDS = 60.0
 """The time for the order of rows and their addresses, where a network is so large that it matters."""
 
-ANEW_SECONDS = 100.0
-"""The same for plans that make something twice."""
-
 NEAR = 1.10
 """Rows are planned in full where a first plan takes at most so many times the bytes of the chains."""
 
@@ -81,8 +78,8 @@ class RowPlans:
         """Return plans that make something twice, from the least work to the fewest bytes."""
         key = _key(shared, options)
         if key not in self.twice:
-            limits = (limits or Limits.of(options)).patient(ANEW_SECONDS)
             again = options.input == "again"
+            limits = limits or Limits.of(options)
             self.twice[key] = points_of(
                 _rows(model, options), shared, again=again, shrink=key[2], limits=limits
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onchip.microcontroller.rows.graph import RowGraph
 from onchip.microcontroller.rows.law import lives, profile
-from onchip.microcontroller.rows.pieces import Pieces, copied, stripped, whole
+from onchip.microcontroller.rows.pieces import Piece, Pieces, copied, stripped, whole
 from onchip.microcontroller.rows.search import Order, Rules, search
 from onchip.planners.limits import NO_LIMITS, Limits
 
@@ -36,6 +36,12 @@ DEPTHS = 1, 2, 3, 5, 0
 OPENED = 6
 """Points of a round that the next one goes on from."""
 
+OFTEN = 100
+"""Graphs that are tried between two reports of progress."""
+
+MOST_STEPS = 8_000_000
+"""Steps of the graphs that are tried, all together."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowPoint:
@@ -55,6 +61,7 @@ def front(
     *,
     most_work: float = MOST_WORK,
     rounds: int = 6,
+    most_steps: int = MOST_STEPS,
     usable: Callable[[Pieces], bool] = lambda _: True,
     limits: Limits = NO_LIMITS,
 ) -> tuple[RowPoint, ...]:
@@ -63,8 +70,10 @@ def front(
     At the peak of every point, what lies in memory for a later reader is copied for that reader, in full or
     some strips of it, and regions around the step are cut into strips. A few of those that beat what was
     known when they were found are gone on from, also where another one beats them since: what is made anew
-    opens new regions. Graphs that are not `usable` are left out. It tries these graphs and no others, so the
-    bytes of its points bound nothing from below.
+    opens new regions. After so many `rounds` of that it goes on from points that nothing beats, until it has
+    gone on from all of them; or until the graphs tried have `most_steps` steps together, which no machine
+    changes; or by the limits. Graphs that are not `usable` are left out. It tries these graphs and no others,
+    so the bytes of its points bound nothing from below.
     """
     own = max(graph.work, 1)
     start = search(graph, share=False, rules=QUICK, most_states=0, most_moves=MOVES, limits=limits)
@@ -72,9 +81,12 @@ def front(
     known = [first]
     open_ = [first]
     seen = {first.pieces.pieces}
-    for _ in range(rounds):
+    opened: set[tuple[Piece, ...]] = set()
+    tried = steps = 0
+    while open_:
         found: list[RowPoint] = []
         for point in open_:
+            opened.add(point.pieces.pieces)
             for family in _families(point):
                 for candidate in family:
                     if candidate.pieces in seen:
@@ -83,8 +95,11 @@ def front(
                     work = candidate.work / own
                     if work > most_work or not usable(candidate):
                         continue
-                    if limits.over():
+                    tried, steps = tried + 1, steps + candidate.graph.steps
+                    if steps > most_steps or limits.over():
                         return tuple(known)
+                    if tried % OFTEN == 0:
+                        limits.say(f"{tried:,} graphs of rows tried; fewest bytes {known[-1].bytes:,}")
                     # Columns that nobody reads are left out of pieces, so that the work may also be less.
                     below = min((p.bytes for p in known if p.work <= work), default=0)
                     order = search(
@@ -101,9 +116,9 @@ def front(
                         break
                     known = _undominated([*known, new])
                     found.append(new)
-        open_ = _spread(found)
-        if not open_:
-            break
+        rounds -= 1
+        waiting = [point for point in known if point.pieces.pieces not in opened]
+        open_ = _spread(found if rounds > 0 and found else waiting)
     return tuple(known)
 
 

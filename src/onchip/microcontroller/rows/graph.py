@@ -92,6 +92,11 @@ class RowGraph:
         return tuple(i for i, op in enumerate(self.operators) if op.kept)
 
     @property
+    def steps(self) -> int:
+        """Steps of all operators."""
+        return sum(op.steps for op in self.operators)
+
+    @property
     def work(self) -> int:
         """Multiply-accumulates of the whole graph."""
         return sum(op.work for op in self.operators)
