@@ -229,8 +229,8 @@ TABLES = (
         f"{PAGE}table-5-groups-and-seconds",
         f"{TEST}test_table_5",
         "differs",
-        "milliseconds on all but NASNet, which ends by the clock as it is held to a bound of all partitions;"
-        " in the space of the bottom-up algorithm, intervals of one order, it takes 53 ms, and"
+        "milliseconds on all but NASNet, which ends by its number of states as it is held to a bound of all"
+        " partitions; in the space of the bottom-up algorithm, intervals of one order, it takes 53 ms, and"
         " ResNet-1202, with fewer successors, 403, against the text",
     ),
     Exhibit(
