@@ -248,8 +248,7 @@ def _of_table_8() -> Iterator[Claim]:
         "10",
         lambda c: str(whose_best_is_gpu("vgg19", c)),
         always(lambda cell: cell == "10"),
-        "the text says so; [at 1.7 times `light`](#vgg19s-pairs)"
-        f" {whose_best_is_gpu_at('vgg19', 1.7)}",
+        f"the text says so; [at 1.7 times `light`](#vgg19s-pairs) {whose_best_is_gpu_at('vgg19', 1.7)}",
     )
     yield Claim(
         "Table 8: CaffeNet's pairs whose best baseline is the GPU alone, of 10",

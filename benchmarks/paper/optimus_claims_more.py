@@ -181,9 +181,9 @@ def groups(d: Data) -> Iterator[Claim]:
         ", ".join(TABLE_5[n][1] for n in counted),
         ", ".join(f"{convex[n]:,}" for n in counted),
         verdict(len(same), len(counted)),
-        f"GoogLeNet with its pools in their projections, 72 operators as the paper's: {merged['convex']:,}, the"
-        " rest not explained;"
-        " NASNet's 2.9e+07 are not counted, ResNet-1202's run together in the text we have",
+        f"GoogLeNet with its pools in their projections, 72 operators as the paper's: {merged['convex']:,},"
+        " the rest not explained; NASNet's 2.9e+07 are not counted, ResNet-1202's run together in the text we"
+        " have",
     )
     operators = {
         n: d.all("tab5", network=n, how="exact", reading="paper")[-1]["operators"]
