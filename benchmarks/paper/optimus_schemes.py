@@ -67,8 +67,8 @@ HOWS = (
 OLDER = ("dnnvm", "dnnvm-tile", "efficient-s", "efficient-s-tile")
 """The older fusers in both readings of the tile that they keep on chip."""
 LEVELS = ("dram", "buffer", "array", "registers", "macs")
-WORK = 20_000_000
-"""States that a partition that cannot be listed to its end (NASNet's) is priced with: some half a minute."""
+WORK = 3_000_000
+"""States that a partition that cannot be listed to its end (NASNet's) is priced with: some ten CPU seconds."""
 WORD = 2
 Row = dict[str, Any]
 
