@@ -68,7 +68,7 @@ OLDER = ("dnnvm", "dnnvm-tile", "efficient-s", "efficient-s-tile")
 """The older fusers in both readings of the tile that they keep on chip."""
 LEVELS = ("dram", "buffer", "array", "registers", "macs")
 WORK = 3_000_000
-"""States that a partition that cannot be listed to its end (NASNet's) is priced with: some ten CPU seconds."""
+"""States that a partition that cannot be listed to its end (NASNet's) is priced with: some ten seconds."""
 WORD = 2
 Row = dict[str, Any]
 

@@ -205,8 +205,8 @@ TABLES = (
         "not explained",
         "of seven rows four to the digit. Tried: GoogLeNet with its pools in their projections, which"
         " gives the paper's 72 operators, 50,508 groups for its 50,436; sums and projections not counted,"
-        " which gives the ResNets' 52 and 154 operators, but 1,203 for ResNet-1202's 1204; NASNet's 2.9e+07 groups are"
-        " not counted here, ResNet-1202's run together in the text we have",
+        " which gives the ResNets' 52 and 154 operators, but 1,203 for ResNet-1202's 1204; NASNet's 2.9e+07"
+        " groups are not counted here, ResNet-1202's run together in the text we have",
     ),
     Exhibit(
         "Table 5, on-line groups",
