@@ -176,6 +176,7 @@ RESULTS = (
             Quick("paper/optimus.py --only larger graphs"),
         ),
         needs="pip install 'onchip[docs]'",
+        clock=r"^\| (?:NASNet|mean) \|.*|[\d,.]+ \\\* \([\d.]+ %\)",
     ),
     Result(
         "branches-figures.md",

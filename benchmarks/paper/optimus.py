@@ -7,8 +7,8 @@ Measures what the sections show and prints them, or puts them into the page and 
 (needs `pip install 'onchip[docs]'`). The paper's networks are fused at batch 4 on chip `optimus` and its
 relatives; they come from the zoo (`fusion_graphs.py`). What FILE has is not measured again, and what is
 measured is kept there. Seconds are CPU seconds of one process, the best of five where they are under a tenth
-of a second. Some fifteen minutes, most of them for NASNet, whose searches end by a
-number of states. Without it (`--networks '[!n]*'`) three minutes.
+of a second. Some fifteen minutes, most of them for NASNet, whose searches end by the clock: its figures may
+differ by a few per cent. Without it (`--networks '[!n]*'`) three minutes.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ def times(d: Data) -> Iterator[Claim]:
     yield (
         "milliseconds to the optimum, bottom-up",
         "0.48-8713.16",
-        between(proved) + "; NASNet ends by its number of states with a gap",
+        between(proved) + "; NASNet ends by the clock with a gap",
         "in part",
         "ours is held to a bound of all partitions; in the space of the paper's bottom-up algorithm,"
         f" intervals of one order, NASNet takes {milliseconds} ms",

@@ -67,8 +67,8 @@ HOWS = (
 OLDER = ("dnnvm", "dnnvm-tile", "efficient-s", "efficient-s-tile")
 """The older fusers in both readings of the tile that they keep on chip."""
 LEVELS = ("dram", "buffer", "array", "registers", "macs")
-WORK = 3_000_000
-"""States that a partition that cannot be listed to its end (NASNet's) is priced with: some ten seconds."""
+SECONDS = 30.0
+"""At most so long for one partition that is not listed to its end (NASNet's)."""
 WORD = 2
 Row = dict[str, Any]
 
@@ -116,7 +116,8 @@ def scheme(problem: FusionProblem, how: str) -> Scheme:
         seen = found.figures.candidates
         if found.complete:
             return Scheme(found.groups, found.dram_bytes, "optimal", found.lower_bound_bytes, seen, seconds)
-        large, more = timed(lambda: partition(problem, price, Limits(work=WORK)))
+        limited = replace(problem, options=replace(problem.options, time_limit=SECONDS))
+        large, more = timed(lambda: partition(limited, price, Limits(SECONDS)))
         total = sum(g.dram_bytes for g in large.groups)
         groups, total = min(((large.groups, total), (found.groups, found.dram_bytes)), key=lambda x: x[1])
         bound = max(large.lower_bound_bytes, found.lower_bound_bytes)
@@ -132,7 +133,7 @@ def scheme(problem: FusionProblem, how: str) -> Scheme:
 
 
 def best(problem: FusionProblem) -> Partition:
-    return Fuser(problem).best(most_groups=200_000, most_states=1_000_000)
+    return Fuser(problem).best(limits=Limits(SECONDS), most_groups=200_000)
 
 
 def as_it_runs(problem: FusionProblem, given: Baseline, price: Priced) -> list[GroupCost]:

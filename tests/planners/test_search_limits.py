@@ -50,14 +50,6 @@ def test_parts_of_what_is_left_and_of_all_the_time(clock: Clock) -> None:
     assert (half.left(), ten.anew(3.0).left()) == (2, 3)
 
 
-def test_work_is_a_limit_beside_time(clock: Clock) -> None:
-    some = Limits(work=1000)
-    clock.now += 1e9
-    assert (some.left(), some.over()) == (None, False)
-    assert some.until(0.2).work == 200
-    assert some.patient(60.0) is some.share(0.5) is some
-
-
 def test_without_a_time_limit_time_is_never_over(clock: Clock) -> None:
     clock.now += 1e9
     assert (NO_LIMITS.left(), NO_LIMITS.over()) == (None, False)

@@ -227,7 +227,7 @@ TABLES = (
         f"{PAGE}table-5-groups-and-seconds",
         f"{TEST}test_table_5",
         "not explained",
-        "milliseconds on all but NASNet, which ends by its number of states as it is held to a bound of"
+        "milliseconds on all but NASNet, which ends by the clock as it is held to a bound of"
         " all partitions; in the space of the bottom-up algorithm, intervals of one order, and nothing"
         " else changed, it takes under a tenth of a second. ResNet-1202, with fewer successors, takes"
         " longer there, against the text: we did not measure why",

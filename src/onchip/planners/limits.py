@@ -29,9 +29,6 @@ class Limits:
     `time_limit` is in seconds of wall clock (None: no limit), `memory_limit` in bytes that a search stores.
     `progress` is called a few times a second; `cancelled` is called as often, and true ends the search with
     the best so far. `seed` other than 0 breaks ties between equally good states at random.
-
-    `work` is a limit in states instead of seconds, for searches that end by it (column generation): its
-    answer is the same on every machine, however busy.
     """
 
     time_limit: float | None = None
@@ -39,7 +36,6 @@ class Limits:
     progress: Progress | None = None
     cancelled: Callable[[], bool] | None = None
     seed: int = 0
-    work: int | None = None
     began: float = field(default_factory=lambda: time.perf_counter(), repr=False, compare=False)
     """The start of the clock, of `time.perf_counter`, which is looked up late: tests have their own."""
 
@@ -87,15 +83,12 @@ class Limits:
         return self if left is None else self.anew(left * part)
 
     def until(self, part: float) -> Limits:
-        """Return the same limits with this share of the whole time, from the same start, and of the work."""
-        if self.time_limit is None and self.work is None:
-            return self
-        seconds = None if self.time_limit is None else self.time_limit * part
-        return replace(self, time_limit=seconds, work=None if self.work is None else int(self.work * part))
+        """Return the same limits with this share of the whole time, from the same start."""
+        return self if self.time_limit is None else replace(self, time_limit=self.time_limit * part)
 
     def patient(self, seconds: float) -> Limits:
-        """Return the same limits; without a limit of time or work, with `seconds` from now."""
-        return self.anew(seconds) if self.time_limit is None and self.work is None else self
+        """Return the same limits; without a time limit, with `seconds` from now."""
+        return self.anew(seconds) if self.time_limit is None else self
 
     def core(self, stop: Callable[..., bool]) -> _core.Limits:
         """Return the same limits for a compiled search, which reports to `stop`; from now on."""

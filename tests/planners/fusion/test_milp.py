@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 
 from onchip import _core
 from onchip.machines.chip import load_chip
 from onchip.network import bits
-from onchip.planners import limits as limits_module
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.copies import Copies
 from onchip.planners.fusion.cost import GroupCost
@@ -165,21 +163,6 @@ def test_nothing_is_lost_when_there_is_no_time() -> None:
     found = solve_large(problem, replace(known, complete=False), Limits(cancelled=lambda: True))
     assert_runs(problem, found)
     assert found.dram_bytes == known.dram_bytes
-
-
-def test_a_limit_of_work_gives_the_same_on_a_machine_however_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = load("zoo:squeezenet1_0", ReadOptions(dtype="int16", batch=4)).network
-    problem = FusionProblem.of(network, load_chip("optimus"), FusionOptions(), 131_072)
-    optimum = best_partition(problem).dram_bytes
-    quick = solve_large(problem, limits=Limits(work=3_000))
-    now = iter(range(0, 10**9, 1_000))
-    monkeypatch.setattr(limits_module, "time", SimpleNamespace(perf_counter=lambda: float(next(now))))
-    slow = solve_large(problem, limits=Limits(work=3_000))
-    assert_runs(problem, quick)
-    assert quick.end == slow.end == "nodes"
-    assert (quick.dram_bytes, quick.lower_bound_bytes) == (slow.dram_bytes, slow.lower_bound_bytes)
-    assert 0 < quick.lower_bound_bytes <= optimum <= quick.dram_bytes
-    assert solve_large(problem, limits=Limits(work=10**9)).dram_bytes == optimum
 
 
 CROSSED: list[tuple[int, ...]] = [(), (), (0,), (1,), (0, 3), (1, 2)]

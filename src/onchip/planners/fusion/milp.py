@@ -38,9 +38,6 @@ GUESSING, PRICING, CHOOSING = 0.2, 0.85, 0.1
 GUESS_DEPTHS, BOUND_DEPTHS = slice(0, 3), slice(2, None)
 """Depths of pricing at which good groups are searched, and bounded."""
 
-CHOICE = 5.0
-"""Work of CP-SAT for one choice, in its own unit, when the limit is one of work."""
-
 
 def solve_large(
     problem: FusionProblem,
@@ -87,7 +84,7 @@ class _Large:
         self.copies = Copies(problem)
         self.bound = incumbent.lower_bound_bytes if incumbent is not None else 0
         self.columns = self.rounds = self.nodes = 0
-        self.end: Literal["complete", "time", "memory", "stopped", "nodes"] = "complete"
+        self.end: Literal["complete", "time", "memory", "stopped"] = "complete"
 
     def run(self) -> Partition:
         try:
@@ -179,7 +176,7 @@ class _Large:
         figures = Figures(self.columns, self.columns, self.columns, 0, self.nodes, 0, seconds)
         complete = bound == total
         if not complete and self.end == "complete":
-            self.end = "time" if self.limits.work is None else "nodes"
+            self.end = "time"
         return Partition(tuple(groups), bound, complete, "complete" if complete else self.end, figures)
 
 
@@ -210,19 +207,14 @@ def choose(
     chosen = set(best)
     for members, var in taken.items():
         model.add_hint(var, members in chosen)
-    work = CHOICE
-    while (left := limits.left()) != 0.0 and work > 0:
+    while (left := limits.left()) != 0.0:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         if left is not None:
             solver.parameters.max_time_in_seconds = max(0.1, left)
-        if limits.work is not None:
-            solver.parameters.max_deterministic_time = work
         if limits.cancelled is not None:
             _stop_when(solver, limits.cancelled)
         status = solver.solve(model)
-        if limits.work is not None:
-            work -= solver.response_proto.deterministic_time
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             break
         groups = [members for members, var in taken.items() if solver.boolean_value(var)]

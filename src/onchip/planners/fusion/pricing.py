@@ -115,7 +115,7 @@ def relax(
     stop: Callable[[Round], bool] | None = None,
     keep: Callable[[int], None] | None = None,
 ) -> Relaxation:
-    """Generate columns until nothing is cheaper, the bound is `enough`, or time or work (nodes) is spent.
+    """Generate columns until nothing is cheaper, the bound is `enough`, or time is up.
 
     `known` are columns to start with, besides every operator alone; `copies` gives further groups that may
     pay because one does. `depths` selects from `DEPTHS`. `stop` is called after every round and ends the
@@ -166,7 +166,7 @@ class _Search:
         """Run rounds of pricing, ever deeper, between the last worths and those with the best bound."""
         depth, between = 0, 0.0
         self.value, self.worth, self.used = self.master.solve()
-        while limits.left() != 0.0 and (limits.work is None or self.nodes < limits.work):
+        while limits.left() != 0.0:
             at = self.worth
             if self.best_worth is not None and between:
                 at = [
@@ -204,10 +204,6 @@ class _Search:
                 if self.best_worth is not None or left <= -GRACE:
                     return added, False
                 nodes, left = LAST_NODES, GRACE + left  # without the rest there is no bound at all
-            if limits.work is not None and self.nodes >= limits.work:
-                if self.best_worth is not None:
-                    return added, False
-                nodes = LAST_NODES
             found = self.pricer.price(
                 first=v, worth=bound, tolerance=tolerance, nodes=nodes, limits=_core.Limits(seconds=left)
             )
