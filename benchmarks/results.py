@@ -112,7 +112,7 @@ def full(result: Result) -> bool:
             say(f"{result.page}: ended with {code}")
             return False
     if any("--into" in command for command in result.commands):
-        say(f"{result.page}: {changed(before, text_of(result))}")
+        say(f"{result.page}: {changed(before, text_of(result), result.clock)}")
     if any(part.strip() for part in printed):
         kept = KEPT / f"{Path(result.page).stem}.txt"
         kept.write_text("\n".join(printed), "utf-8")
@@ -120,13 +120,17 @@ def full(result: Result) -> bool:
     return True
 
 
-def changed(before: str, after: str) -> str:
-    """How many rows of a page are others than before, and how many of these differ in more than decimals."""
+def changed(before: str, after: str, clock: str = "") -> str:
+    """How many rows of a page are others than before, and how many of these differ in more than decimals.
+
+    What matches `clock` came from a search that a clock ended: it is passed over as decimals are.
+    """
     counts = []
-    for varies in ("", DECIMAL):
+    for varies in ("", f"{clock}|{DECIMAL}" if clock else DECIMAL):
         known = set(rows(before, varies))
         counts.append(sum(row not in known for row in rows(after, varies)))
-    return f"{counts[0]} of {len(rows(after, ''))} rows are new, {counts[1]} of them but for decimals"
+    passed = "decimals and what a clock ended" if clock else "decimals"
+    return f"{counts[0]} of {len(rows(after, ''))} rows are new, {counts[1]} of them but for {passed}"
 
 
 def unused(result: Result) -> bool:

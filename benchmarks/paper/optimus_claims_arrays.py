@@ -68,7 +68,7 @@ def batches(d: Data) -> Iterator[Claim]:
         "no",
         "the buffer of one image serves all (`shared`); with buffers for all (`held`) half of the sentence"
         f" comes: they stop at four, but hardly fall before: {', '.join(held(n, 128) for n in names)};"
-        f" `held` in 512 KB: {', '.join(held(n, 512) for n in names)}",
+        f" `held` in 512 KB: {', '.join(held(n, 512) for n in names)}; not explained",
     )
     points = sorted({(r["network"], r["batch"]) for r in d.all("fig19", how="exact", reading="paper")})
     behind = [(n, b) for n, b in points if min(image(n, how, b) for how in OLDER) <= image(n, "exact", b)]

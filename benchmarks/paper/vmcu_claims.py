@@ -153,7 +153,8 @@ def _time() -> Iterator[Line]:
         f"{plain} of the instructions",
         "as instructions",
         f"onchip scales sums in fewer: rounded as TinyEngine does {rounded}, with TinyEngine in floating "
-        f"point {floating}. With the reduction unrolled whole, as the paper has it, {both} and {all_}",
+        f"point {floating}. With the reduction unrolled whole, too, as the paper has it, {both} and {all_}:"
+        " two changes, and no cycles; not explained",
     )
     plain, last = ("; ".join(row[i].replace("%", "") for row in rows("fig8", 8)[10:]) for i in (1, 6))
     yield (

@@ -63,6 +63,17 @@ def test_new_rows_of_a_page_are_counted_with_and_without_decimals() -> None:
     assert results.changed(before, after) == "2 of 2 rows are new, 1 of them but for decimals"
 
 
+def test_what_a_clock_ended_is_passed_over_as_decimals_are() -> None:
+    ilp = next(r for r in RESULTS if r.page == "placement-ilp.md")
+    cosma = next(r for r in RESULTS if r.page == "cosma.md")
+    before = "| a | no proof in 20 s: 16,605,120, bound 0 | 8,623,584 \\* | 401,408 |\n"
+    after = before.replace("16,605,120", "15,480,864")
+    said = "but for decimals and what a clock ended"
+    assert results.changed(before, after, ilp.clock) == f"1 of 1 rows are new, 0 of them {said}"
+    assert results.changed(before, after.replace("8,623,584", "8"), cosma.clock).startswith("1 of 1")
+    assert results.changed(before, before.replace("401,408", "0"), cosma.clock).endswith(f"1 of them {said}")
+
+
 def test_a_page_says_what_it_took_where_that_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "measured", lambda: {"vmcu.md": {"full": 90}, "corun.md": {"quick": 6}})
     pages = [Result("vmcu.md", ()), Result("corun.md", ())]

@@ -19,9 +19,9 @@ BACKGROUND = (
         f"{SCRIPT} fig1",
         f"{PAGE}fig-1-where-energy-goes",
         f"{TEST}test_figs_13_14_15",
-        "differs",
-        "on this chip DRAM takes 17 to 57 %; with registers and the array at no price, which the text's"
-        " accelerators are not said to have, 44 to 77 %, more than half on 9 of 11 networks",
+        "not explained",
+        "on this chip DRAM takes 17 to 57 %, the text's accelerators are others. Tried: registers and the"
+        " array at no price, two changes, 44 to 77 %, more than half on 9 of 11 networks",
     ),
     Exhibit(
         "Fig. 2",
