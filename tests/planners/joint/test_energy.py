@@ -18,15 +18,13 @@ from onchip.planners.joint.timed.aim import Aim
 from onchip.plans import Plan
 from onchip.report.findings import cost_of_dram, status_sentence
 from onchip.report.steps import timeline
-from timed_plans import TILES, WORDED
+from timed_plans import TILES, WORDED, few_looks
 
 
 @pytest.fixture(autouse=True)
-def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks of two operators need few."""
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_EFFORT", 20_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORT", 60_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.PLAN_EFFORT", 0)
+    few_looks(monkeypatch)
 
 
 CHIP = Chip(

@@ -15,26 +15,27 @@ from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network, bits
+from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import DEFAULTS, fusion_options
+from onchip.planners.joint.timed.answer import quickest, starts_of
 from onchip.planners.joint.timed.bound import least_picoseconds
 from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.hasten import Fastest
-from onchip.planners.joint.timed.partition import streamed_of
+from onchip.planners.joint.timed.partition import Efforts, partitioned_plan, streamed_of
 from onchip.planners.joint.timed.pricing import Opened, TimedGroup
 from onchip.planners.joint.timed.spelled import spelled
+from onchip.planners.joint.timed.starts import Sliced, slices
 from onchip.planners.limits import NO_LIMITS
 from onchip.plans import Nest, Plan
 from oracles.copies_trial import copies_trial
-from timed_plans import EXAMPLE, SPILLED, TILES, WORDED, example
+from timed_plans import EXAMPLE, SPILLED, TILES, WORDED, example, few_looks
 
 
 @pytest.fixture(autouse=True)
-def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks of two operators need few."""
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_EFFORT", 20_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORT", 100_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.PLAN_EFFORT", 0)
+    few_looks(monkeypatch)
 
 
 CHIP = Chip("example", 1, "int8", tiles=TILES)
@@ -129,6 +130,98 @@ def test_no_plan_is_slower_than_with_one_copy(budget: int) -> None:
     one = max(timed.end for timed in nest_times_of(plain))
     assert made.result.latency_picoseconds is not None
     assert made.result.latency_picoseconds <= one
+
+
+CHAINS = {
+    "a product with a large weight, then two small ones": (
+        "m=6 d=8 f=32 y=8 z=4",
+        [
+            "one MatMul: a(m,f) = x(m,d) A(d,f)",
+            "two MatMul: b(m,y) = a(m,f) B(f,y)",
+            "three MatMul: c(m,z) = b(m,y) C(y,z)",
+        ],
+        ["x"],
+        ["c"],
+    ),
+    "two readers of one tensor": (
+        "m=4 d=8 f=12 y=6",
+        [
+            "one MatMul: a(m,f) = x(m,d) A(d,f)",
+            "two MatMul: b(m,y) = a(m,f) B(f,y)",
+            "three MatMul: c(m,d) = a(m,f) C(f,d)",
+        ],
+        ["x"],
+        ["b", "c"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("part", [0.3, 0.8])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_no_plan_is_slower_than_one_without_a_search(
+    name: str, part: float, channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where the search finds nothing better than it begins with."""
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORTS", Efforts(1, 1, 1, 1, 1, 1))
+    network = network_of(*CHAINS[name]).network
+    tiles = replace(TILES, channels=TILES.channels * channels)
+    chip = replace(CHIP, tiles=tiles)
+    budget = int(part * sum(t.bytes for t in network.tensors))
+    options = replace(DEFAULTS, overlap=False, concat_views=False)
+    least = onchip.plan(network, chip, budget, fuse=True, overlap=False, concat_views=False)
+    problem = FusionProblem.of(network, chip, fusion_options(options), budget)
+    starts = starts_of(least, problem, 0.0, NO_LIMITS, "latency")
+    made = quickest(least, problem, 0.0, NO_LIMITS, starts=starts)
+    check(made)
+    assert starts.plans()
+    assert made.result.latency_picoseconds is not None
+    for start in starts.plans():
+        check(start)
+        assert start.result.latency_picoseconds is not None
+        assert made.result.latency_picoseconds <= start.result.latency_picoseconds
+
+
+def test_slices_of_weights_are_the_best_of_their_axis() -> None:
+    """A product whose operands lie on chip: the weight comes in slices along either axis, in two copies."""
+    network = network_of("m=4 d=8 f=12", ["one MatMul: a(m,f) = x(m,d) A(d,f)"], ["x"], ["a"]).network
+    problem = FusionProblem.of(network, CHIP, fusion_options(DEFAULTS), 1_000)
+    fastest = Sliced(problem, onchip.plan(network, CHIP, 1_000, fuse=True), NO_LIMITS, 0)
+    axes = axes_of(network, (0,))
+    assert isinstance(axes, GroupAxes)
+    for room in (16, 40, 96):
+        found = fastest.of((0,), frozenset(), room)
+        assert found is not None
+        assert found.scratch <= room
+        group = fastest.group((0,), frozenset())
+        for nest in slices(axes, {2}):
+            judged = group.priced(nest, room)
+            assert judged is None or judged.time >= found.time
+
+
+def layered(layers: int) -> Network:
+    """Equal layers of two products, one behind the other."""
+    lines = []
+    for n in range(layers):
+        lines.append(f"up{n} MatMul: u{n}(m,f) = t{n}(m,d) A{n}(d,f)")
+        lines.append(f"down{n} MatMul: t{n + 1}(m,d) = u{n}(m,f) B{n}(f,d)")
+    return network_of("m=4 d=8 f=16", lines, ["t0"], [f"t{layers}"]).network
+
+
+def test_equal_layers_are_searched_once() -> None:
+    """More layers cost no more searches: one of each kind of group in each room, and a longer one."""
+    searches = []
+    for layers in (6, 10):
+        network = layered(layers)
+        problem = FusionProblem.of(network, CHIP, fusion_options(DEFAULTS), 150)
+        least = onchip.plan(network, CHIP, 150, fuse=True, overlap=False, concat_views=False)
+        fastest = Fastest(problem, least, NO_LIMITS, 2_000)
+        efforts = Efforts(2_000, 2_000, 2_000, 10**7, 10**7, 10**8)
+        made = partitioned_plan(least, problem, fastest, efforts)
+        assert made is not None
+        assert fastest.searches <= 2 * len(fastest.known)
+        searches.append(fastest.searches)
+    assert searches[1] <= searches[0]
 
 
 def test_operators_that_need_nothing_of_each_other_run_beside_each_other() -> None:

@@ -41,6 +41,10 @@ START, PLACED, PLAIN, SEARCHED, BOUNDED = 0.35, 0.5, 0.65, 0.85, 0.97
 """Shares of the time limit after which fusion, placement, the joint search without nests and that with them
 end, and a bound of groups of few operators where not all can be listed."""
 
+BYTES = 0.4
+"""The share of the time limit after which the plan of fewest bytes is to stand that a plan for time begins
+with."""
+
 ROUNDS = 3
 """The most searches with nests after the quick ones."""
 
@@ -143,7 +147,7 @@ def _in_time(
         budget,
         apart,
         replace(placing, in_place=False, objective="traffic"),
-        limits.until(SEARCHED),
+        limits.until(BYTES),
     )
     made = run.run()
     return replace(made, plan=quickest(made.plan, run.problem, run.began, limits, goal))
