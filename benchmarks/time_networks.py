@@ -6,9 +6,9 @@ NETWORK is what `onchip plan` takes: a file, or `zoo:NAME`. *Fewest bytes* is th
 bytes, with tensors apart, in its nests or those of fewest bytes, with the best copies of every buffer. *Whole
 operators* is the plan of least latency of whole operators, at the chip's own rates, with weights cut into the
 best slices along one axis, two copies each. *For time* is what `--objective latency` makes. The checker
-prices all three. The chips are below: those of `time_known_values.py`, and three made of `EDGE`. *Bound* is that of
-every plan of nests. CPU seconds are of all plans together. Exit code 1 where the plan for time is slower than
-one of the others.
+prices all three. The chips are below: those of `time_known_values.py`, and three made of `EDGE`. *Bound* is
+that of every plan of nests. CPU seconds are of all plans together. Exit code 1 where the plan for time is
+slower than one of the others.
 """
 
 from __future__ import annotations

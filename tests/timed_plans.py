@@ -109,3 +109,4 @@ def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORTS", few)
     monkeypatch.setattr("onchip.planners.joint.timed.answer.START_EFFORT", 60_000)
     monkeypatch.setattr("onchip.planners.joint.timed.answer.PLAN_EFFORT", 60_000)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.ALL_EFFORT", 60_000)

@@ -40,9 +40,9 @@ EFFORTS = Efforts(
 """The efforts of searches for the partition: steps of nests that are walked, and forty for every nest that is
 looked at."""
 
-START_EFFORT, PLAN_EFFORT = 2_000_000, 60_000_000
-"""The most effort of the search for one group of a plan that it begins with, and that for all groups of the
-best partition together, at last."""
+START_EFFORT, PLAN_EFFORT, ALL_EFFORT = 2_000_000, 60_000_000, 300_000_000
+"""The most effort of the search for one group of a plan that it begins with; that for all groups of the best
+partition together, at last; and that for the partition and these, if the partition took less."""
 
 PROMISING = 4
 """The plan of whole operators is searched for better nests where it is worse by less than one part in so
@@ -153,15 +153,16 @@ class _Answers:
         refusal: NegativeAnswer | None = None
         fastest = Fastest(self.problem, self.plan, self.limits, EFFORTS.first, aim)
         partitioned = partitioned_plan(self.plan, self.problem, fastest, EFFORTS)
-        for start, most in (
-            (partitioned, PLAN_EFFORT),
-            (starts.fewest_bytes or self.plan, START_EFFORT),
-            (starts.whole_operators, START_EFFORT),
+        last = max(PLAN_EFFORT, ALL_EFFORT - fastest.spent)
+        for start, most, together in (
+            (partitioned, last, last),
+            (starts.fewest_bytes or self.plan, START_EFFORT, PLAN_EFFORT),
+            (starts.whole_operators, START_EFFORT, PLAN_EFFORT),
         ):
             if start is None or (start is starts.whole_operators and not _near(start, best, aim)):
                 continue
             try:
-                found = self.improved(start, most, aim)
+                found = self.improved(start, most, together, aim)
             except NegativeAnswer as no:
                 refusal = refusal or no
                 continue
@@ -172,11 +173,11 @@ class _Answers:
             raise refusal
         return best
 
-    def improved(self, start: Plan, most: int, aim: Aim) -> Plan:
-        """Return a plan whose runs are searched for better nests, each with an effort of at most `most`, some
-        beside the one before."""
+    def improved(self, start: Plan, most: int, together: int, aim: Aim) -> Plan:
+        """Return a plan whose runs are searched for better nests, each with an effort of at most `most`, and
+        all with `together`; some are beside the one before."""
         fastest = Fastest(self.problem, self.plan, self.limits, 0, aim)
-        fastest.effort = max(EFFORTS.least, min(most, PLAN_EFFORT // max(1, different(start, fastest))))
+        fastest.effort = max(EFFORTS.least, min(most, together // max(1, different(start, fastest))))
         made = hastened(start, fastest)
         alone = self.certified(made)
         found = side_by_side(alone, self.limits)

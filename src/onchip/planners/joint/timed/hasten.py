@@ -7,7 +7,7 @@ all before it has ended, unless it is beside that.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import NegativeAnswer
@@ -83,10 +83,11 @@ class Fastest:
         room: int,
         own: Nest | None = None,
         effort: int | None = None,
+        others: Callable[[], Iterable[Nest]] = tuple,
     ) -> Priced | None:
         """Return the best nest found in `room` bytes, of which `own` may be one; None if none fits.
 
-        With an `effort` the search goes on from the one that is known.
+        With an `effort` the search goes on from the one that is known; else it begins also with `others`.
         """
         same = self.key(operators, streamed, own)
         if same is None:
@@ -98,8 +99,8 @@ class Fastest:
             if more is not None:
                 self.known[key] = more
             else:
-                self.known[key] = axes, self.search(operators, streamed, room, own, effort or self.effort)
-                effort = None
+                found = self.search(operators, streamed, room, own, effort or self.effort, others=others())
+                self.known[key], effort = (axes, found), None
         other, found = self.known[key]
         if found is not None and other is not axes:
             found = replace(found, nest=renamed(found.nest, other, axes))
@@ -146,6 +147,7 @@ class Fastest:
         own: Nest | None,
         effort: int,
         seed: int = 0,
+        others: Iterable[Nest] = (),
     ) -> Priced | None:
         self.searches += 1
         self.spent += effort
@@ -164,7 +166,7 @@ class Fastest:
         starts = list(NestsFor(self.problem, group, self.limits).few(room))
         spelled_ = [opened.nest for nest in starts if (opened := opened_nest(group, nest)) is not None]
         best = known
-        begun = spelled_ if known is None else [known.nest, *spelled_]
+        begun = [*others, *spelled_] if known is None else [known.nest, *others, *spelled_]
         runs = max(1, effort // ONE_SEARCH)
         for n in range(runs):  # in turn from what is known, and from nests of its own alone
             found = compiled.search(

@@ -17,12 +17,14 @@ from itertools import pairwise
 from onchip.network import bits, mask
 from onchip.network.axes import axes_of
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.candidates import Kinds, closed, joined
+from onchip.planners.joint import candidates
+from onchip.planners.joint.candidates import Kinds, closed
 from onchip.planners.joint.timed.bound import least_work
 from onchip.planners.joint.timed.hasten import Fastest
+from onchip.planners.joint.timed.joined import joined
 from onchip.planners.joint.timed.pricing import Priced
 from onchip.planners.packing import Buffer, pack
-from onchip.plans import Alloc, Free, Group, Instruction, Plan, Run
+from onchip.plans import Alloc, Free, Group, Instruction, Nest, Plan, Run
 
 __all__ = ["Efforts", "partitioned_plan", "streamed_of"]
 
@@ -34,6 +36,9 @@ ROUNDS = 4
 
 OPTIMISM = 24
 """A group that was searched for a short time may still get better by one part in so many."""
+
+JOINED = 2
+"""The most pairs of parts of a group with whose nests the search for its nest begins."""
 
 PACKING_NODES = 20_000
 """The nodes of the search for addresses."""
@@ -108,6 +113,7 @@ class _Partitions:
         self.searched: set[object] = set()
         self.kinds: dict[tuple[int, int, frozenset[int]], object] = {}
         self.known: dict[object, Priced | None] = {}
+        self.whole: frozenset[int] = frozenset()
         different = {self.kind_of(first, end, frozenset()) for first, end in self.intervals()}
         self.fastest.effort = efforts.of_first(len(different))
 
@@ -153,7 +159,7 @@ class _Partitions:
         return self.program(best)
 
     def better(self, best: Partition, whole: Iterable[int]) -> Partition | None:
-        """Return the best partition with more tensors whole; None if that is no better, or has no addresses."""
+        """Return the best partition with more tensors whole; None if it is no better, or has no addresses."""
         other = self.settled(best.whole.union(whole), best.cost)
         if other is None or other.cost >= best.cost or self.addresses(other) is None:
             return None
@@ -254,7 +260,36 @@ class _Partitions:
         """Return the same in its own names, `there` being whole."""
         operators = self.order[first:end]
         streamed = streamed_of(self.problem, operators) - there
-        return self.fastest.of(operators, streamed, self.room(there), effort=effort)
+        return self.fastest.of(
+            operators,
+            streamed,
+            self.room(there),
+            effort=effort,
+            others=lambda: self.joined(first, end, there),
+        )
+
+    def joined(self, first: int, end: int, there: frozenset[int]) -> Iterator[Nest]:
+        """Yield the nests of two parts of an interval as one, of those parts that together cost least."""
+        whole = self.whole | there
+        halves = []
+        for mid in range(first + 1, end):
+            two = [(first, mid), (mid, end)]
+            found = [self.known.get(self.kind_of(*one, self.alive(*one, whole))) for one in two]
+            if all(found):
+                halves.append((sum(self.fastest.cost(one) for one in found if one), mid))
+        for _, mid in sorted(halves)[:JOINED]:
+            two = [(first, mid), (mid, end)]
+            named = [self.named(*one, self.alive(*one, whole)) for one in two]
+            parts = [self.fastest.key(self.order[a:b], ()) for a, b in two]
+            of_all = self.fastest.key(self.order[first:end], ())
+            if of_all is None or None in named or None in parts:
+                continue
+            one, other = named
+            assert one is not None
+            assert other is not None
+            nest = joined(one.nest, other.nest, of_all[0], [part[0] for part in parts if part is not None])
+            if nest is not None:
+                yield nest
 
     def may_be(self, first: int, end: int) -> bool:
         if (first, end) not in self.may:
@@ -329,6 +364,6 @@ def _may_be(problem: FusionProblem, operators: tuple[int, ...]) -> bool:
         return True
     if len(operators) > SMALL and not closed(problem, operators):
         return False
-    if not joined(problem, mask(operators)):
+    if not candidates.joined(problem, mask(operators)):
         return False
     return not isinstance(axes_of(problem.network, operators), str)

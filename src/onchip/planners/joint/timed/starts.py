@@ -1,14 +1,14 @@
 """Plans in nests without a search for time. No plan for time is slower than any of them.
 
 *Fewest bytes*: every run of the plan of fewest bytes in its own nest, or in one of fewest bytes, with the
-best copies of its buffers. *Whole operators*: the plan of least latency of whole operators with streamed weights,
-which are cut along one axis into slices with two copies. That plan leaves the slices the bytes that are free
-while an operator runs; so it is also made for less than the budget.
+best copies of its buffers. *Whole operators*: the plan of least latency of whole operators with streamed
+weights, which are cut along one axis into slices with two copies. That plan leaves the slices the bytes that
+are free while an operator runs; so it is also made for less than the budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from math import isqrt, prod
 
@@ -48,6 +48,7 @@ class FewestBytes(Fastest):
         own: Nest | None,
         effort: int,
         seed: int = 0,
+        others: Iterable[Nest] = (),
     ) -> Priced | None:
         group = self.group(operators, streamed)
         nest = own or NestsFor(self.problem, group, self.limits).fewest_bytes(room)
@@ -66,6 +67,7 @@ class Sliced(FewestBytes):
         own: Nest | None,
         effort: int,
         seed: int = 0,
+        others: Iterable[Nest] = (),
     ) -> Priced | None:
         problem = self.problem
         axes = axes_of(problem.network, operators)
@@ -90,7 +92,7 @@ class Sliced(FewestBytes):
             made = self.group(operators, streamed).priced(best.nest, room)
             if made is not None:
                 return made
-        return super().search(operators, streamed, room, own, effort, seed)
+        return super().search(operators, streamed, room, own, effort)
 
 
 def slices(axes: GroupAxes, sides: Collection[int]) -> Iterator[Nest]:
