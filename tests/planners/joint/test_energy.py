@@ -53,6 +53,14 @@ def test_the_least_energy_is_that_of_the_fewest_bytes() -> None:
     assert fewest.status == energy.status  # nothing is joined here
 
 
+@pytest.mark.parametrize("budget", [48, 90])
+def test_of_plans_of_the_least_energy_a_fast_one_is_taken(budget: int) -> None:
+    energy, fewest = planned("energy", budget).result, planned("traffic", budget).result
+    assert energy.energy_picojoules == fewest.energy_picojoules
+    assert energy.latency_picoseconds is not None
+    assert energy.latency_picoseconds < (fewest.latency_picoseconds or 158_000)
+
+
 def test_the_least_product_is_no_more_than_that_of_other_objectives() -> None:
     product = planned("edp").result
     assert product.energy_delay is not None
