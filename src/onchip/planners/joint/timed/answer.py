@@ -44,6 +44,9 @@ START_EFFORT, PLAN_EFFORT, ALL_EFFORT = 2_000_000, 60_000_000, 240_000_000
 """The most effort of the search for one group of a plan that it begins with; that for all groups of the best
 partition together, at last; and that for the partition and these, if the partition took less."""
 
+PARTITIONED = 0.7
+"""The share of the time that is left after which the partition is to stand."""
+
 PROMISING = 4
 """The plan of whole operators is searched for better nests where it is worse by less than one part in so
 many."""
@@ -151,7 +154,8 @@ class _Answers:
         """Return the best plan found for what bytes are worth to an aim."""
         best = min(starts.plans(), key=aim.value, default=None)
         refusal: NegativeAnswer | None = None
-        fastest = Fastest(self.problem, self.plan, self.limits, EFFORTS.first, aim)
+        limits = self.limits.share(PARTITIONED)
+        fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim)
         partitioned = partitioned_plan(self.plan, self.problem, fastest, EFFORTS)
         last = max(PLAN_EFFORT, ALL_EFFORT - fastest.spent)
         for start, most, together in (

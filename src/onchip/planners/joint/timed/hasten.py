@@ -19,7 +19,7 @@ from onchip.planners.joint.renamed import renamed
 from onchip.planners.joint.timed.aim import Aim
 from onchip.planners.joint.timed.compiled import NestTime, compiled_for
 from onchip.planners.joint.timed.copies import best_copies
-from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest
+from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest, spelled_nest
 from onchip.planners.joint.timed.pricing import Priced, TimedGroup
 from onchip.planners.joint.timed.rooms import RunAt, free_ranges, largest, runs_of
 from onchip.planners.joint.timed.spelled import bare
@@ -164,7 +164,7 @@ class Fastest:
         if compiled is None:
             return known
         starts = list(NestsFor(self.problem, group, self.limits).few(room))
-        spelled_ = [opened.nest for nest in starts if (opened := opened_nest(group, nest)) is not None]
+        spelled_ = [out for nest in starts if (out := spelled_nest(group, nest)) is not None]
         best = known
         begun = [*others, *spelled_] if known is None else [known.nest, *others, *spelled_]
         runs = max(1, effort // ONE_SEARCH)

@@ -37,6 +37,9 @@ ROUNDS = 4
 OPTIMISM = 24
 """A group that was searched for a short time may still get better by one part in so many."""
 
+FIRST_SHARE = 0.4
+"""The share of the time that is left in which all groups that a partition may have are searched once."""
+
 JOINED = 2
 """The most pairs of parts of a group with whose nests the search for its nest begins."""
 
@@ -114,8 +117,9 @@ class _Partitions:
         self.kinds: dict[tuple[int, int, frozenset[int]], object] = {}
         self.known: dict[object, Priced | None] = {}
         self.whole: frozenset[int] = frozenset()
-        different = {self.kind_of(first, end, frozenset()) for first, end in self.intervals()}
-        self.fastest.effort = efforts.of_first(len(different))
+        self.different = len({self.kind_of(first, end, frozenset()) for first, end in self.intervals()})
+        self.first = efforts.of_first(self.different)
+        self.began, self.seconds = fastest.limits.spent(), fastest.limits.left()
 
     def intervals(self) -> Iterator[tuple[int, int]]:
         """Yield the intervals that may be groups."""
@@ -178,8 +182,11 @@ class _Partitions:
         """Return the best partition with some tensors whole, its groups searched longer than others."""
         found = None
         for _ in range(ROUNDS):
-            found = self.best(whole, below)
-            if found is None or self.fastest.limits.over():
+            other = self.best(whole, below)
+            if other is None:
+                return None if below is not None else found
+            found = other
+            if self.fastest.limits.over():
                 break
             groups = self.groups(found)
             short = [one for one in groups if not self.long(*one)]
@@ -208,8 +215,6 @@ class _Partitions:
                 least = before[0] + self.rest[first]
                 if below is not None and least >= below:
                     continue
-                if self.fastest.limits.over():
-                    return None
                 found = self.group(first, end, whole)
                 if found is not None:
                     cost = self.fastest.cost(found)
@@ -252,9 +257,24 @@ class _Partitions:
         if self.room(there) < 1:
             return None
         key = self.kind_of(first, end, there)
-        if key not in self.known or effort is not None:
-            self.known[key] = self.named(first, end, there, effort)
+        if key in self.known and effort is None:
+            return self.known[key]
+        if self.fastest.limits.over():  # only groups that are known
+            return self.known.get(key)
+        if effort is None:
+            self.fastest.effort = self.hurried()
+        self.known[key] = self.named(first, end, there, effort)
         return self.known[key]
+
+    def hurried(self) -> int:
+        """Return the effort for one more kind of group: the least where the first ones took longer than their
+        share of the time."""
+        searched, left = len(self.known), self.seconds
+        if left is None or searched >= self.different:
+            return self.first
+        spent = self.fastest.limits.spent() - self.began
+        late = spent * self.different > left * FIRST_SHARE * (searched + 1)
+        return self.efforts.least if late else self.first
 
     def named(self, first: int, end: int, there: frozenset[int], effort: int | None = None) -> Priced | None:
         """Return the same in its own names, `there` being whole."""

@@ -75,8 +75,7 @@ class TimedGroup:
             )
         except NoTimes:
             return None
-        moved = sum(law.crossing.values()) + law.weights
-        return Priced(nest, clock.finish(), moved, law.layout.extent)
+        return Priced(nest, clock.finish(), law.moved, law.layout.extent)
 
     def group(self, nest: Nest, name: str = "nest", scratch: int = 0) -> Group:
         """Return the group's declaration."""
@@ -134,7 +133,7 @@ class Opened:
         self.tree = tree_for(group.network, group.group(nest), layout)
         work = work_of(group.network, layout)
         self.durations = Durations(layout, group.tiles, work, group.accumulator)
-        self.bytes = sum(law.crossing.values()) + law.weights
+        self.bytes = law.moved
         self.cycles = cycles
         leaf_of = {path.at: n for n, path in enumerate(layout.paths)}
         self.transfers = sum(
