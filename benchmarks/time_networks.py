@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/time_networks.py [NETWORK ...] [--chips EDGE ...] [--budgets 256KiB ...]
 
-NETWORK is what `onchip plan` takes: a file, or `zoo:NAME`. *Fewest bytes* is the plan that moves the fewest
-bytes, with tensors apart, in its nests or those of fewest bytes, with the best copies of every buffer. *Whole
-operators* is the plan of least latency of whole operators, at the chip's own rates, with weights cut into the
+NETWORK is what `onchip plan` takes, a file, or `zoo:NAME`; or `llama:LAYERS`, below. *Fewest bytes* is the
+plan that moves the fewest bytes, with tensors apart, in its nests or those of fewest bytes, with the best copies
+of every buffer. *Whole operators* is the plan of least latency of whole operators, at the chip's own rates, with weights cut into the
 best slices along one axis, two copies each. *For time* is what `--objective latency` makes. The checker
 prices all three. The chips are below: those of `time_known_values.py`, and three made of `EDGE`. *Bound* is
 that of every plan of nests. CPU seconds are of all plans together. Exit code 1 where the plan for time is
@@ -20,11 +20,13 @@ from dataclasses import replace
 
 from time_known_values import EDGE, SERVER
 
+from nest_networks import network_of
 from onchip.base.errors import NegativeAnswer
 from onchip.base.units import parse_bytes
 from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel
+from onchip.network import Network
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import JointOptions, fusion_options
 from onchip.planners.joint.planning import BYTES, solve
@@ -46,6 +48,32 @@ CHIPS = {
 }
 
 
+def llama(layers: int, tokens: int = 512) -> Network:
+    """Layers of Llama 3.2 1B at 16 bit: 2,048 wide, 32 heads for 8 of keys and values, 8,192 inside."""
+    lines = []
+    for n in range(layers):
+        lines += [
+            f"norm{n} RMSNormalization: n{n}(m,d) = x{n}(m,*d) G{n}(d)",
+            f"K{n} MatMul: k{n}(p,g,u) = n{n}(p,d) WK{n}(d,g,u)",
+            f"turnK{n} RotaryEmbedding: kr{n}(p,g,u) = k{n}(p,g,*u)",
+            f"V{n} MatMul: v{n}(p,g,v) = n{n}(p,d) WV{n}(d,g,v)",
+            f"Q{n} MatMul: q{n}(m,g,r,u) = n{n}(m,d) WQ{n}(d,g,r,u)",
+            f"turnQ{n} RotaryEmbedding: qr{n}(m,g,r,u) = q{n}(m,g,r,*u)",
+            f"S{n} MatMul+Softmax: s{n}(g,r,m,p) = qr{n}(m,g,r,u) kr{n}(*p,g,u)",
+            f"AV{n} MatMul: a{n}(m,g,r,v) = s{n}(g,r,m,p) v{n}(p,g,v)",
+            f"out{n} MatMul: o{n}(m,d) = a{n}(m,g,r,v) WO{n}(g,r,v,d)",
+            f"add{n} Add: y{n}(m,d) = o{n}(m,d) x{n}(m,d)",
+            f"middle{n} RMSNormalization: b{n}(m,d) = y{n}(m,*d) H{n}(d)",
+            f"gate{n} MatMul+Silu: t{n}(m,f) = b{n}(m,d) WG{n}(d,f)",
+            f"up{n} MatMul: w{n}(m,f) = b{n}(m,d) WU{n}(d,f)",
+            f"mul{n} Mul: z{n}(m,f) = t{n}(m,f) w{n}(m,f)",
+            f"down{n} MatMul: c{n}(m,d) = z{n}(m,f) WD{n}(f,d)",
+            f"end{n} Add: x{n + 1}(m,d) = c{n}(m,d) y{n}(m,d)",
+        ]
+    sizes = f"m={tokens} p={tokens} d=2048 g=8 r=4 u=64 v=64 f=8192"
+    return network_of(sizes, lines, ["x0"], [f"x{layers}"], 2).network
+
+
 def milliseconds(plan: Plan | None) -> str:
     """The time of a plan that the checker derives, in milliseconds; a dash without one."""
     return "-" if plan is None else f"{check(plan).latency_picoseconds * 1e-9:,.3f}"  # type: ignore[operator]
@@ -54,8 +82,8 @@ def milliseconds(plan: Plan | None) -> str:
 def row(name: str, chip_name: str, size: str, seconds: float) -> bool:
     """Print the row of one network; return whether the plan for time is slower than none without a search."""
     began = time.process_time()
-    source = load(name, ReadOptions(dtype="int8"))
-    network = source.network
+    layers = name.removeprefix("llama:")
+    network = llama(int(layers)) if layers != name else load(name, ReadOptions(dtype="int8")).network
     chip = Chip(chip_name, 64, "int8", tiles=CHIPS[chip_name])
     budget = parse_bytes(size)
     apart = JointOptions(fuse=True, overlap=False, concat_views=False)
