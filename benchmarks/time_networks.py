@@ -3,12 +3,12 @@
     .venv/bin/python benchmarks/time_networks.py [NETWORK ...] [--chips EDGE ...] [--budgets 256KiB ...]
 
 NETWORK is what `onchip plan` takes, a file, or `zoo:NAME`; or `llama:LAYERS`, below. *Fewest bytes* is the
-plan that moves the fewest bytes, with tensors apart, in its nests or those of fewest bytes, with the best copies
-of every buffer. *Whole operators* is the plan of least latency of whole operators, at the chip's own rates, with weights cut into the
-best slices along one axis, two copies each. *For time* is what `--objective latency` makes. The checker
-prices all three. The chips are below: those of `time_known_values.py`, and three made of `EDGE`. *Bound* is
-that of every plan of nests. CPU seconds are of all plans together. Exit code 1 where the plan for time is
-slower than one of the others.
+plan that moves the fewest bytes, with tensors apart, in its nests or those of fewest bytes, with the best
+copies of every buffer. *Whole operators* is the plan of least latency of whole operators, at the rates of the
+tiles, with weights cut into the best slices along one axis, two copies each. *For time* is what `--objective
+latency` makes. The checker prices all three. The chips are below: those of `time_known_values.py`, and three
+made of `EDGE`. *Bound* is that of every plan of nests. CPU seconds are of all plans together. Exit code 1
+where the plan for time is slower than one of the others.
 """
 
 from __future__ import annotations
