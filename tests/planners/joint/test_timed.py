@@ -14,7 +14,7 @@ from onchip.base.errors import UsageError
 from onchip.check import check, plan_chip_of
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import TileRates
-from onchip.network import Network, bits
+from onchip.network import Network, bits, mask
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import DEFAULTS, fusion_options
@@ -22,12 +22,13 @@ from onchip.planners.joint.timed.answer import quickest, starts_of
 from onchip.planners.joint.timed.bound import least_picoseconds
 from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.hasten import Fastest
+from onchip.planners.joint.timed.joined import joined
 from onchip.planners.joint.timed.partition import Efforts, partitioned_plan, streamed_of
 from onchip.planners.joint.timed.pricing import Opened, TimedGroup
 from onchip.planners.joint.timed.spelled import spelled
 from onchip.planners.joint.timed.starts import Sliced, slices
 from onchip.planners.limits import NO_LIMITS
-from onchip.plans import Nest, Plan
+from onchip.plans import Leaf, Loop, Nest, Plan, Ways
 from oracles.copies_trial import copies_trial
 from timed_plans import EXAMPLE, SPILLED, TILES, WORDED, example, few_looks
 
@@ -197,6 +198,26 @@ def test_slices_of_weights_are_the_best_of_their_axis() -> None:
         for nest in slices(axes, {2}):
             judged = group.priced(nest, room)
             assert judged is None or judged.time >= found.time
+
+
+def test_nests_of_two_groups_in_one_keep_inside_what_lies_between() -> None:
+    network = WORDED.network
+    groups = {
+        ids: TimedGroup(network, ids, frozenset(bits(mask(range(len(network.tensors))))), TILES)
+        for ids in ((0,), (1,), (0, 1))
+    }
+    axes = {ids: axes_of(network, ids) for ids in groups}
+    assert all(isinstance(one, GroupAxes) for one in axes.values())
+    loop = Loop((("up", 1),), 2, (Leaf("up"),), ("A", "h"), ways=Ways((("A", 2), ("h", 2))))
+    first, second = Nest((loop,), ("x",)), Nest((Leaf("down"),), ("h", "B", "z"), Ways((("B", 2),)))
+    alone = [groups[0,].priced(first, 1_000), groups[1,].priced(second, 1_000)]
+    made = joined(first, second, axes[0, 1], [axes[0,], axes[1,]])  # type: ignore[arg-type,list-item]
+    assert made is not None
+    both = groups[0, 1].priced(made, 1_000)
+    assert both is not None
+    h = network.tensors[network.tensor_id["h"]].bytes
+    assert both.bytes == sum(one.bytes for one in alone if one is not None) - 2 * h
+    assert joined(first, second, axes[0, 1], [axes[0,], axes[0,]]) is None  # type: ignore[arg-type,list-item]
 
 
 def layered(layers: int) -> Network:

@@ -20,7 +20,7 @@ def joined(first: Nest, second: Nest, axes: GroupAxes, parts: Collection[GroupAx
     one's own; None where an operator has other axes together than alone.
     """
     alone = {cut.name: cut.axes for part in parts for cut in part.operators}
-    if any(cut.axes != alone[cut.name] for cut in axes.operators):
+    if any(cut.axes != alone.get(cut.name) for cut in axes.operators):
         return None
     users: dict[str, set[str]] = {}
     for cut in axes.operators:
