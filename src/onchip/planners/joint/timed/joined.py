@@ -17,10 +17,13 @@ __all__ = ["joined"]
 
 def joined(first: Nest, second: Nest, axes: GroupAxes, parts: Collection[GroupAxes]) -> Nest | None:
     """Return the nests of two groups behind each other, `axes` being those of both together, and `parts` each
-    one's own; None where an operator has other axes together than alone.
+    one's own; None where an operator has other axes, or other buffers, together than alone.
     """
     alone = {cut.name: cut.axes for part in parts for cut in part.operators}
     if any(cut.axes != alone.get(cut.name) for cut in axes.operators):
+        return None
+    sides_of = {b.name: b.sides for b in axes.buffers}  # a view has its own where what it looks at is outside
+    if any(sides_of.get(b.name) != b.sides for part in parts for b in part.buffers):
         return None
     users: dict[str, set[str]] = {}
     for cut in axes.operators:
