@@ -218,6 +218,10 @@ def test_nests_of_two_groups_in_one_keep_inside_what_lies_between() -> None:
     h = network.tensors[network.tensor_id["h"]].bytes
     assert both.bytes == sum(one.bytes for one in alone if one is not None) - 2 * h
     assert joined(first, second, axes[0, 1], [axes[0,], axes[0,]]) is None  # type: ignore[arg-type,list-item]
+    other = axes[1,]
+    assert isinstance(other, GroupAxes)
+    views = replace(other, buffers=tuple(replace(b, name=f"{b.name} seen alone") for b in other.buffers))
+    assert joined(first, second, axes[0, 1], [axes[0,], views]) is None  # type: ignore[arg-type,list-item]
 
 
 def layered(layers: int) -> Network:
