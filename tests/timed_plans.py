@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from nest_networks import nest_of, network_of
 from onchip.check import certify
 from onchip.check.nests import nested
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network import Network
+from onchip.planners.joint.timed.partition import Efforts
 from onchip.plans import Group, Instruction, Nest, Plan, PlanChip, Run, Scratch
 
-__all__ = ["CHIP", "EXAMPLE", "SPILLED", "TILES", "WORDED", "chained", "example", "timed_plan"]
+__all__ = ["CHIP", "EXAMPLE", "SPILLED", "TILES", "WORDED", "chained", "example", "few_looks", "timed_plan"]
 
 TILES = TileRates(10**9, (Channel(10**9, 2_000, 1_000, 4),), 1, (ArraySide("out", 2), ArraySide("out", 2)))
 
@@ -98,3 +101,12 @@ def chained(*, beside: tuple[bool, bool] = (True, False), chip: PlanChip = CHIP)
         lines = ["for m 1", f"  keep {keeps}", f"  run {name}" + (" array m" if name != "three" else "")]
         nests.append(nest_of(CHAINED, lines, beside=flag)[0])
     return timed_plan(CHAINED.network, nests, [["one"], ["two"], ["three"]], chip)
+
+
+def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search little for nests: networks of a few operators need no more."""
+    few = Efforts(20_000, 100_000, 20_000, 1_000_000, 1_000_000, 10_000_000)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORTS", few)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.START_EFFORT", 60_000)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.PLAN_EFFORT", 60_000)
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.ALL_EFFORT", 60_000)

@@ -18,7 +18,7 @@ from onchip.plans import Leaf, Loop, Nest, Ways
 from onchip.run.tiled.nests.levels import Home
 from onchip.run.tiled.nests.run import NestRun
 from run.nested import Alone, model, random_nest
-from timed_plans import TILES
+from timed_plans import TILES, few_looks
 
 CHAIN = """chain (float[12,8] x) => (float[12,6] y) {
     a = MatMul(x, w)  b = Add(a, c)  r = Relu(b)  z = MatMul(r, v)  y = Add(z, d)
@@ -91,9 +91,7 @@ def test_plans_for_the_shortest_time_compute_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Copies of every kind, groups beside each other: as many bytes cross as planned."""
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_EFFORT", 20_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORT", 60_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.PLAN_EFFORT", 0)
+    few_looks(monkeypatch)
     source = model(text, tmp_path, **weights)
     chip = Chip("example", 4, "float32", tiles=TILES)
     made = onchip.plan(source, chip, 4 * budget, fuse=True, objective="latency")

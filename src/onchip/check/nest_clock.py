@@ -6,7 +6,7 @@ them on the first channel that goes that way. What the law does not say gets no 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from onchip.check.nest_durations import PICOSECONDS, Durations, Work, prove_array
 from onchip.check.nest_times import NestTimes, NoTimes, Timeline, Totals
@@ -21,7 +21,15 @@ from onchip.network.axes import GroupAxes
 from onchip.network.vector_work import vector_operations
 from onchip.plans import Alloc, Free, Group, Instruction, Join, Load, Nest, Plan, Run, Scratch, Store, Timed
 
-__all__ = ["NestClock", "nest_times_of", "prove_on_chip", "tree_for", "work_of", "work_of_axes"]
+__all__ = [
+    "NestClock",
+    "channels_on",
+    "nest_times_of",
+    "prove_on_chip",
+    "tree_for",
+    "work_of",
+    "work_of_axes",
+]
 
 
 def work_of(network: Network, layout: Layout) -> list[Work]:
@@ -49,6 +57,19 @@ def tree_for(network: Network, group: Group, layout: Layout) -> Tree:
     return tree_of(
         group.tiling, layout, leaving_of(network, {network.operator_id[n] for n in group.operators})
     )
+
+
+def channels_on(tiles: TileRates) -> Callable[[Moving], tuple[int, int]]:
+    """Return what says through which channels a buffer comes and goes on a chip with these rates."""
+
+    def channels(one: Moving) -> tuple[int, int]:
+        load, store = one.home.load, one.home.store
+        return (
+            tiles.first("loads") if load is None else load,
+            tiles.first("stores") if store is None else store,
+        )
+
+    return channels
 
 
 def prove_on_chip(group: str, tree: Tree, layout: Layout, tiles: TileRates | None) -> None:
@@ -182,7 +203,7 @@ class NestClock:
         try:
             work = work_of(self.plan.network, unit.nest)
             durations = Durations(unit.nest, self.tiles, work, self.plan.chip.accumulator_bytes)
-            totals = self.nests.run(tree, durations, self.channels, beside=group.tiling.beside)
+            totals = self.nests.run(tree, durations, channels_on(self.tiles), beside=group.tiling.beside)
         except NoTimes as reason:
             raise NoTimes(f"runs group {name}, which {reason}") from None
         self.names.append(name)
@@ -203,11 +224,3 @@ class NestClock:
                 self.copied[t] = 0  # the group after it waits, or does not read it
             else:
                 self.there[t] = self.nests.end
-
-    def channels(self, one: Moving) -> tuple[int, int]:
-        """Return the channels through which a buffer comes and goes."""
-        load, store = one.home.load, one.home.store
-        return (
-            self.tiles.first("loads") if load is None else load,
-            self.tiles.first("stores") if store is None else store,
-        )

@@ -98,6 +98,11 @@ class Nested:
     crossing: Mapping[int, int]
     weights: int
 
+    @property
+    def moved(self) -> int:
+        """All bytes that cross: those of tensors and of weights."""
+        return sum(self.crossing.values()) + self.weights
+
 
 def layout_of(
     network: Network,

@@ -18,15 +18,13 @@ from onchip.planners.joint.timed.aim import Aim
 from onchip.plans import Plan
 from onchip.report.findings import cost_of_dram, status_sentence
 from onchip.report.steps import timeline
-from timed_plans import TILES, WORDED
+from timed_plans import TILES, WORDED, few_looks
 
 
 @pytest.fixture(autouse=True)
-def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks of two operators need few."""
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_EFFORT", 20_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORT", 60_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.PLAN_EFFORT", 0)
+    few_looks(monkeypatch)
 
 
 CHIP = Chip(
@@ -53,6 +51,14 @@ def test_the_least_energy_is_that_of_the_fewest_bytes() -> None:
     assert energy.energy_lower_bound_picojoules is not None
     assert (energy.status == "optimal") == (energy.energy_picojoules == energy.energy_lower_bound_picojoules)
     assert fewest.status == energy.status  # nothing is joined here
+
+
+@pytest.mark.parametrize("budget", [48, 90])
+def test_of_plans_of_the_least_energy_a_fast_one_is_taken(budget: int) -> None:
+    energy, fewest = planned("energy", budget).result, planned("traffic", budget).result
+    assert energy.energy_picojoules == fewest.energy_picojoules
+    assert energy.latency_picoseconds is not None
+    assert energy.latency_picoseconds < (fewest.latency_picoseconds or 158_000)
 
 
 def test_the_least_product_is_no_more_than_that_of_other_objectives() -> None:

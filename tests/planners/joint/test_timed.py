@@ -11,30 +11,32 @@ import pytest
 import onchip
 from nest_networks import network_of
 from onchip.base.errors import UsageError
-from onchip.check import check
+from onchip.check import check, plan_chip_of
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import TileRates
-from onchip.network import Network, bits
+from onchip.network import Network, bits, mask
+from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import DEFAULTS, fusion_options
+from onchip.planners.joint.timed.answer import quickest, starts_of
 from onchip.planners.joint.timed.bound import least_picoseconds
 from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.hasten import Fastest
-from onchip.planners.joint.timed.partition import streamed_of
+from onchip.planners.joint.timed.joined import joined
+from onchip.planners.joint.timed.partition import Efforts, partitioned_plan, streamed_of
 from onchip.planners.joint.timed.pricing import Opened, TimedGroup
 from onchip.planners.joint.timed.spelled import spelled
+from onchip.planners.joint.timed.starts import Sliced, slices
 from onchip.planners.limits import NO_LIMITS
-from onchip.plans import Nest, Plan
+from onchip.plans import Leaf, Loop, Nest, Plan, Ways
 from oracles.copies_trial import copies_trial
-from timed_plans import EXAMPLE, SPILLED, TILES, WORDED, example
+from timed_plans import EXAMPLE, SPILLED, TILES, WORDED, example, few_looks
 
 
 @pytest.fixture(autouse=True)
-def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks of two operators need few."""
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.FIRST_EFFORT", 20_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORT", 100_000)
-    monkeypatch.setattr("onchip.planners.joint.timed.answer.PLAN_EFFORT", 0)
+    few_looks(monkeypatch)
 
 
 CHIP = Chip("example", 1, "int8", tiles=TILES)
@@ -129,6 +131,125 @@ def test_no_plan_is_slower_than_with_one_copy(budget: int) -> None:
     one = max(timed.end for timed in nest_times_of(plain))
     assert made.result.latency_picoseconds is not None
     assert made.result.latency_picoseconds <= one
+
+
+CHAINS = {
+    "a product with a large weight, then two small ones": (
+        "m=6 d=8 f=32 y=8 z=4",
+        [
+            "one MatMul: a(m,f) = x(m,d) A(d,f)",
+            "two MatMul: b(m,y) = a(m,f) B(f,y)",
+            "three MatMul: c(m,z) = b(m,y) C(y,z)",
+        ],
+        ["x"],
+        ["c"],
+    ),
+    "two readers of one tensor": (
+        "m=4 d=8 f=12 y=6",
+        [
+            "one MatMul: a(m,f) = x(m,d) A(d,f)",
+            "two MatMul: b(m,y) = a(m,f) B(f,y)",
+            "three MatMul: c(m,d) = a(m,f) C(f,d)",
+        ],
+        ["x"],
+        ["b", "c"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("part", [0.3, 0.8])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_no_plan_is_slower_than_one_without_a_search(
+    name: str, part: float, channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where the search finds nothing better than it begins with."""
+    monkeypatch.setattr("onchip.planners.joint.timed.answer.EFFORTS", Efforts(1, 1, 1, 1, 1, 1))
+    network = network_of(*CHAINS[name]).network
+    tiles = replace(TILES, channels=TILES.channels * channels)
+    chip = replace(CHIP, tiles=tiles)
+    budget = int(part * sum(t.bytes for t in network.tensors))
+    options = replace(DEFAULTS, overlap=False, concat_views=False)
+    least = onchip.plan(network, chip, budget, fuse=True, overlap=False, concat_views=False)
+    problem = FusionProblem.of(network, chip, fusion_options(options), budget)
+    starts = starts_of(least, problem, 0.0, NO_LIMITS, "latency")
+    made = quickest(least, problem, 0.0, NO_LIMITS, starts=starts)
+    check(made)
+    assert starts.plans()
+    assert made.result.latency_picoseconds is not None
+    for start in starts.plans():
+        check(start)
+        assert start.result.latency_picoseconds is not None
+        assert made.result.latency_picoseconds <= start.result.latency_picoseconds
+
+
+def test_slices_of_weights_are_the_best_of_their_axis() -> None:
+    """A product whose operands lie on chip: the weight comes in slices along either axis, in two copies."""
+    network = network_of("m=4 d=8 f=12", ["one MatMul: a(m,f) = x(m,d) A(d,f)"], ["x"], ["a"]).network
+    problem = FusionProblem.of(network, CHIP, fusion_options(DEFAULTS), 1_000)
+    fastest = Sliced(problem, onchip.plan(network, CHIP, 1_000, fuse=True), NO_LIMITS, 0)
+    axes = axes_of(network, (0,))
+    assert isinstance(axes, GroupAxes)
+    for room in (16, 40, 96):
+        found = fastest.of((0,), frozenset(), room)
+        assert found is not None
+        assert found.scratch <= room
+        group = fastest.group((0,), frozenset())
+        for nest in slices(axes, {2}):
+            judged = group.priced(nest, room)
+            assert judged is None or judged.time >= found.time
+
+
+def test_nests_of_two_groups_in_one_keep_inside_what_lies_between() -> None:
+    network = WORDED.network
+    groups = {
+        ids: TimedGroup(network, ids, frozenset(bits(mask(range(len(network.tensors))))), TILES)
+        for ids in ((0,), (1,), (0, 1))
+    }
+    axes = {ids: axes_of(network, ids) for ids in groups}
+    assert all(isinstance(one, GroupAxes) for one in axes.values())
+    loop = Loop((("up", 1),), 2, (Leaf("up"),), ("A", "h"), ways=Ways((("A", 2), ("h", 2))))
+    first, second = Nest((loop,), ("x",)), Nest((Leaf("down"),), ("h", "B", "z"), Ways((("B", 2),)))
+    alone = [groups[0,].priced(first, 1_000), groups[1,].priced(second, 1_000)]
+    made = joined(first, second, axes[0, 1], [axes[0,], axes[1,]])  # type: ignore[arg-type,list-item]
+    assert made is not None
+    both = groups[0, 1].priced(made, 1_000)
+    assert both is not None
+    h = network.tensors[network.tensor_id["h"]].bytes
+    assert both.bytes == sum(one.bytes for one in alone if one is not None) - 2 * h
+    assert joined(first, second, axes[0, 1], [axes[0,], axes[0,]]) is None  # type: ignore[arg-type,list-item]
+    other = axes[1,]
+    assert isinstance(other, GroupAxes)
+    views = replace(other, buffers=tuple(replace(b, name=f"{b.name} seen alone") for b in other.buffers))
+    assert joined(first, second, axes[0, 1], [axes[0,], views]) is None  # type: ignore[arg-type,list-item]
+
+
+def layered(layers: int) -> Network:
+    """Equal layers of two products, one behind the other."""
+    lines = []
+    for n in range(layers):
+        lines.append(f"up{n} MatMul: u{n}(m,f) = t{n}(m,d) A{n}(d,f)")
+        lines.append(f"down{n} MatMul: t{n + 1}(m,d) = u{n}(m,f) B{n}(f,d)")
+    return network_of("m=4 d=8 f=16", lines, ["t0"], [f"t{layers}"]).network
+
+
+def test_equal_layers_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many layers: each kind of group is searched once in each room, and once for longer."""
+    monkeypatch.setattr("onchip.planners.joint.timed.partition.LARGEST", 3)
+    kinds = []
+    for layers in (3, 5):
+        network = layered(layers)
+        problem = FusionProblem.of(network, CHIP, fusion_options(DEFAULTS), 200)
+        least = onchip.plan(network, replace(CHIP, tiles=None), 200)
+        least = replace(least, chip=plan_chip_of(CHIP))
+        fastest = Fastest(problem, least, NO_LIMITS, 1_000)
+        efforts = Efforts(1_000, 1_000, 1_000, 10**7, 10**7, 10**8)
+        assert partitioned_plan(least, problem, fastest, efforts) is not None
+        assert fastest.searches <= 2 * len(fastest.known)
+        one_streams = [network.order[n : n + 3] for n in range(2 * layers - 2)]
+        kinds.append({fastest.key(ops, streamed_of(problem, ops))[1] for ops in one_streams})  # type: ignore[index]
+    assert kinds[0] == kinds[1]
+    assert len(kinds[0]) == 2
 
 
 def test_operators_that_need_nothing_of_each_other_run_beside_each_other() -> None:

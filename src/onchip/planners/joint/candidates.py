@@ -17,7 +17,7 @@ from onchip.planners.fusion import FusionProblem
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests import group_key, pairs_of
 
-__all__ = ["LARGEST", "SMALL", "Found", "NestCandidate", "candidates", "closed", "joined"]
+__all__ = ["LARGEST", "SMALL", "Found", "Kinds", "NestCandidate", "candidates", "closed", "joined"]
 
 SMALL, LARGEST = 6, 9
 """Most operators of any group that runs as a nest, and of one that is `closed`."""
@@ -64,7 +64,7 @@ def candidates(problem: FusionProblem, largest: int = LARGEST, limits: Limits = 
     texts: dict[str, int] = {}
     found: list[NestCandidate] = []
     groups: list[tuple[GroupAxes, tuple[int, ...]]] = []
-    kinds = _Kinds(network)
+    kinds = Kinds(network)
     for operators in _intervals(network, largest, kinds):
         if limits.over():
             return Found(tuple(found), tuple(groups), complete=False)
@@ -89,7 +89,7 @@ def candidates(problem: FusionProblem, largest: int = LARGEST, limits: Limits = 
     return Found(tuple(found), tuple(groups))
 
 
-def _intervals(network: Network, largest: int, kinds: _Kinds) -> Iterator[tuple[int, ...]]:
+def _intervals(network: Network, largest: int, kinds: Kinds) -> Iterator[tuple[int, ...]]:
     order = network.order
     for first in range(len(order)):
         for end in range(first + 1, min(first + largest, len(order)) + 1):
@@ -136,7 +136,7 @@ def _draft(
     return _Draft(axes, leaving, tuple(buffers.items()), windowed, over, group_key(axes, leaving))
 
 
-class _Kinds:
+class Kinds:
     """The operators of a network by what their axes depend on, names apart."""
 
     def __init__(self, network: Network) -> None:

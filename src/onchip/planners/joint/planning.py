@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
 
-from onchip.base.errors import Infeasible, NegativeAnswer, UsageError
+from onchip.base.errors import IllegalPlan, Infeasible, NegativeAnswer, UsageError
 from onchip.check import certify
 from onchip.machines.chip import Chip
 from onchip.network import Network, mask
@@ -29,7 +30,7 @@ from onchip.planners.joint.nests import LAST_LOOKS, MORE_LOOKS, MOST_LOOKS, Nest
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import moved_bytes, program
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
-from onchip.planners.joint.timed import Goal, quickest
+from onchip.planners.joint.timed import Goal, hastened_plans, quickest
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.planners.placement.overwriting import overwritable
@@ -40,6 +41,10 @@ __all__ = ["Joint", "plan", "solve"]
 START, PLACED, PLAIN, SEARCHED, BOUNDED = 0.35, 0.5, 0.65, 0.85, 0.97
 """Shares of the time limit after which fusion, placement, the joint search without nests and that with them
 end, and a bound of groups of few operators where not all can be listed."""
+
+BYTES = 0.4
+"""The share of the time limit after which the plan of fewest bytes is to stand that a plan for time begins
+with."""
 
 ROUNDS = 3
 """The most searches with nests after the quick ones."""
@@ -143,7 +148,7 @@ def _in_time(
         budget,
         apart,
         replace(placing, in_place=False, objective="traffic"),
-        limits.until(SEARCHED),
+        limits.until(BYTES),
     )
     made = run.run()
     return replace(made, plan=quickest(made.plan, run.problem, run.began, limits, goal))
@@ -157,11 +162,26 @@ def _in_energy(
     placing: PlacementOptions,
     limits: Limits,
 ) -> Joint:
-    """Return the plan of fewest bytes with its energy, and a bound of it."""
+    """Return the plan of fewest bytes with its energy, and a bound of it; on a chip with rates of tiles the
+    fastest found of those with that energy.
+    """
     chip.require("dram_picojoules_per_byte", "--objective energy")
-    run = _Run(network, chip, budget, options, replace(placing, objective="traffic"), limits)
+    timed = chip.tiles is not None and options.nests
+    until = limits.until(SEARCHED) if timed else limits
+    run = _Run(network, chip, budget, options, replace(placing, objective="traffic"), until)
     made = run.run()
-    return replace(made, plan=with_energy(made.plan, chip, run.joins, run.began))
+    found = [with_energy(made.plan, chip, run.joins, run.began)]
+    for other in hastened_plans(made.plan, run.problem, limits) if timed else ():
+        with suppress(IllegalPlan):  # a run over an operand, which a nest may not
+            found.append(with_energy(other, chip, run.joins, run.began))
+    return replace(made, plan=min(found, key=_energy_and_time))
+
+
+def _energy_and_time(plan: Plan) -> tuple[float, float]:
+    """Return a plan's energy, and its time, infinite where no law gives it one."""
+    energy, time_ = plan.result.energy_picojoules, plan.result.latency_picoseconds
+    assert energy is not None
+    return energy, inf if time_ is None else time_
 
 
 @dataclass(frozen=True, slots=True)

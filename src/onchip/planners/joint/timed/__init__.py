@@ -6,5 +6,6 @@ that a compiled search finds, with copies of its buffers. Groups begin beside th
 
 from onchip.planners.joint.timed.aim import Goal
 from onchip.planners.joint.timed.answer import quickest
+from onchip.planners.joint.timed.ties import hastened_plans
 
-__all__ = ["Goal", "quickest"]
+__all__ = ["Goal", "hastened_plans", "quickest"]

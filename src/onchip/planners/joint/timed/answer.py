@@ -15,12 +15,13 @@ from onchip.planners.fusion.least import least_bytes
 from onchip.planners.joint.timed.aim import Aim, Goal
 from onchip.planners.joint.timed.beside import side_by_side
 from onchip.planners.joint.timed.bound import least_picoseconds
-from onchip.planners.joint.timed.hasten import Fastest, Hastened, hastened
-from onchip.planners.joint.timed.partition import partitioned_plan
+from onchip.planners.joint.timed.hasten import Fastest, Hastened, different, hastened
+from onchip.planners.joint.timed.partition import Efforts, partitioned_plan
+from onchip.planners.joint.timed.starts import FewestBytes, Sliced, whole_operators
 from onchip.planners.limits import Limits
-from onchip.plans import Plan
+from onchip.plans import Plan, Status
 
-__all__ = ["EFFORT", "SPACE", "quickest"]
+__all__ = ["SPACE", "Starts", "quickest", "starts_of"]
 
 PRICES = 3
 """The most prices of a byte that are tried for the least product."""
@@ -28,10 +29,27 @@ PRICES = 3
 SAME_PRICE = 20
 """Prices that differ by less than one part in so many find the same plans."""
 
-FIRST_EFFORT, EFFORT, PLAN_EFFORT = 800_000, 6_000_000, 60_000_000
-"""The effort of the search for every group that a partition may have, for those of the best one, and at last
-for all groups of the plan together, if that is more: steps of nests that are walked, and forty for every nest
-that is looked at."""
+EFFORTS = Efforts(
+    first=800_000,
+    long=6_000_000,
+    least=100_000,
+    first_together=100_000_000,
+    long_together=60_000_000,
+    most=400_000_000,
+)
+"""The efforts of searches for the partition: steps of nests that are walked, and forty for every nest that is
+looked at."""
+
+START_EFFORT, PLAN_EFFORT, ALL_EFFORT = 2_000_000, 60_000_000, 160_000_000
+"""The most effort of the search for one group of a plan that it begins with; that for all groups of the best
+partition together, at last; and that for the partition and these, if the partition took less."""
+
+PARTITIONED = 0.7
+"""The share of the time that is left after which the partition is to stand."""
+
+PROMISING = 4
+"""The plan of whole operators is searched for better nests where it is worse by less than one part in so
+many."""
 
 SPACE = (
     "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
@@ -40,30 +58,44 @@ SPACE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Plans without a search for time, certified; None where there is none: the one of fewest bytes with its
+    best copies, and that of whole operators with slices of weights in two copies.
+    """
+
+    fewest_bytes: Plan | None
+    whole_operators: Plan | None
+
+    def plans(self) -> list[Plan]:
+        """Return those that there are."""
+        return [made for made in (self.fewest_bytes, self.whole_operators) if made is not None]
+
+
 def quickest(
-    plan: Plan, problem: FusionProblem, began: float, limits: Limits, goal: Goal = "latency"
+    plan: Plan,
+    problem: FusionProblem,
+    began: float,
+    limits: Limits,
+    goal: Goal = "latency",
+    starts: Starts | None = None,
 ) -> Plan:
-    """Return a plan of nests that is better than the plan of fewest bytes, as good as was found.
+    """Return a plan of nests that is better than the plan of fewest bytes, as good as was found, and no worse
+    than any of `starts`, which are found if they are not given.
 
     `optimal` where its time is the bound of `least_picoseconds`, or the product of energy and time that of
     their bounds. Raises `NegativeAnswer` where the law of time says nothing of some run, or no nest has room.
     """
-    assert plan.chip.tiles is not None
-    least = least_bytes(problem)
-    bounds = _Bounds(
-        least,
-        least_picoseconds(plan.network, plan.chip.tiles, least),
-        energy(plan.network, plan.chip, least) if goal == "edp" else None,
-    )
+    answers = _Answers(plan, problem, began, limits, goal)
+    starts = starts or answers.starts()
     aim = Aim(goal)
     if goal == "latency":
-        return _quickest(plan, problem, began, limits, aim, bounds)
-    best: Plan | None = None
-    with suppress(NegativeAnswer):  # then the search for groups may find some
-        best = _fewest_bytes_quickly(plan, problem, began, limits, aim, bounds)
+        return answers.best(aim, starts)
+    best = min(starts.plans(), key=aim.value, default=None)
+    if best is not None:
         aim = aim.priced_as(best)
     for _ in range(PRICES):
-        found = _quickest(plan, problem, began, limits, aim, bounds)
+        found = answers.best(aim, starts)
         if best is not None and aim.value(found) >= aim.value(best):
             return best
         best, before = found, aim.per_byte
@@ -72,6 +104,11 @@ def quickest(
             break
     assert best is not None
     return best
+
+
+def starts_of(plan: Plan, problem: FusionProblem, began: float, limits: Limits, goal: Goal) -> Starts:
+    """Return the plans that a search for time begins with, and none of which is better than its answer."""
+    return _Answers(plan, problem, began, limits, goal).starts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,69 +125,101 @@ class _Bounds:
         return r.latency_picoseconds == self.picoseconds and self.picojoules in (None, r.energy_picojoules)
 
 
-def _fewest_bytes_quickly(
-    plan: Plan, problem: FusionProblem, began: float, limits: Limits, aim: Aim, bounds: _Bounds
-) -> Plan:
-    """Return the plan of fewest bytes in nests that are as fast as a short search finds."""
-    fastest = Fastest(problem, plan, limits, FIRST_EFFORT)
-    return _certified(plan, hastened(plan, fastest), bounds, began, aim)
+class _Answers:
+    """The plans of one network for a goal, each certified."""
 
-
-def _quickest(
-    plan: Plan, problem: FusionProblem, began: float, limits: Limits, aim: Aim, bounds: _Bounds
-) -> Plan:
-    """Return the best plan found for what bytes are worth to an aim."""
-    best: Plan | None = None
-    refusal: NegativeAnswer | None = None
-    fastest = Fastest(problem, plan, limits, FIRST_EFFORT, aim)
-    partitioned = partitioned_plan(plan, problem, fastest, EFFORT)
-    for start, least_effort, together in ((plan, EFFORT // 3, 0), (partitioned, EFFORT, PLAN_EFFORT)):
-        if start is None:
-            continue
-        effort = max(least_effort, together // max(1, len(start.groups)))
-        try:
-            made = hastened(start, Fastest(problem, plan, limits, effort, aim))
-            alone = _certified(plan, made, bounds, began, aim)
-        except NegativeAnswer as no:
-            refusal = refusal or no
-            continue
-        found = side_by_side(alone, limits)
-        if found is not alone:
-            made = replace(made, program=found.program, groups=found.groups)
-            alone = _certified(plan, made, bounds, began, aim)
-        if best is None or aim.value(alone) < aim.value(best):
-            best = alone
-    if best is None:
-        assert refusal is not None
-        raise refusal
-    return best
-
-
-def _certified(plan: Plan, made: Hastened, bounds: _Bounds, began: float, aim: Aim) -> Plan:
-    """Return the plan of a program, with what is claimed of it."""
-    options = {**plan.options, "objective": aim.goal}
-
-    def certified(status: str) -> Plan:
-        return certify(
-            plan.network,
-            plan.chip,
-            plan.budget,
-            made.program,
-            status=status,  # type: ignore[arg-type]
-            lower_bound_bytes=0,
-            latency_lower_bound_picoseconds=bounds.picoseconds,
-            energy_lower_bound_picojoules=bounds.picojoules,
-            dram_lower_bound_bytes=bounds.bytes,
-            space=SPACE,
-            seconds=time.perf_counter() - began,
-            groups=made.groups,
-            options=options,
+    def __init__(self, plan: Plan, problem: FusionProblem, began: float, limits: Limits, goal: Goal) -> None:
+        assert plan.chip.tiles is not None
+        self.plan, self.problem, self.began, self.limits, self.goal = plan, problem, began, limits, goal
+        least = least_bytes(problem)
+        self.bounds = _Bounds(
+            least,
+            least_picoseconds(plan.network, plan.chip.tiles, least),
+            energy(plan.network, plan.chip, least) if goal == "edp" else None,
         )
 
-    found = certified("feasible")
-    if found.result.latency_picoseconds is None:
-        try:
-            nest_times_of(found)
-        except NoTimes as reason:
-            raise NegativeAnswer(f"no times are known of this plan, which {reason}") from None
-    return certified("optimal") if bounds.reached(found) else found
+    def starts(self) -> Starts:
+        """Return the plans without a search for time."""
+        aim, fewest, whole = Aim(self.goal), None, None
+        with suppress(NegativeAnswer):  # some run has no nest of fewest bytes; a search may find others
+            fewest = self.certified(hastened(self.plan, FewestBytes(self.problem, self.plan, self.limits, 0)))
+        sliced = Sliced(self.problem, self.plan, self.limits, 0)
+        for placed in whole_operators(self.plan, self.problem, self.limits):
+            with suppress(NegativeAnswer):  # no room for slices, or no times
+                made = self.certified(hastened(placed, sliced))
+                whole = made if whole is None else min(whole, made, key=aim.value)
+        return Starts(fewest, whole)
+
+    def best(self, aim: Aim, starts: Starts) -> Plan:
+        """Return the best plan found for what bytes are worth to an aim."""
+        best = min(starts.plans(), key=aim.value, default=None)
+        refusal: NegativeAnswer | None = None
+        limits = self.limits.share(PARTITIONED)
+        fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim)
+        partitioned = partitioned_plan(self.plan, self.problem, fastest, EFFORTS)
+        last = max(PLAN_EFFORT, ALL_EFFORT - fastest.spent)
+        for start, most, together in (
+            (partitioned, last, last),
+            (starts.fewest_bytes or self.plan, START_EFFORT, PLAN_EFFORT),
+            (starts.whole_operators, START_EFFORT, PLAN_EFFORT),
+        ):
+            if start is None or (start is starts.whole_operators and not _near(start, best, aim)):
+                continue
+            try:
+                found = self.improved(start, most, together, aim)
+            except NegativeAnswer as no:
+                refusal = refusal or no
+                continue
+            if best is None or aim.value(found) < aim.value(best):
+                best = found
+        if best is None:
+            assert refusal is not None
+            raise refusal
+        return best
+
+    def improved(self, start: Plan, most: int, together: int, aim: Aim) -> Plan:
+        """Return a plan whose runs are searched for better nests, each with an effort of at most `most`, and
+        all with `together`; some are beside the one before."""
+        fastest = Fastest(self.problem, self.plan, self.limits, 0, aim)
+        fastest.effort = max(EFFORTS.least, min(most, together // max(1, different(start, fastest))))
+        made = hastened(start, fastest)
+        alone = self.certified(made)
+        found = side_by_side(alone, self.limits)
+        if found is alone:
+            return alone
+        beside = self.certified(replace(made, program=found.program, groups=found.groups))
+        return min(alone, beside, key=aim.value)
+
+    def certified(self, made: Hastened) -> Plan:
+        """Return the plan of a program, with what is claimed of it."""
+        plan, bounds = self.plan, self.bounds
+
+        def certified(status: Status) -> Plan:
+            return certify(
+                plan.network,
+                plan.chip,
+                plan.budget,
+                made.program,
+                status=status,
+                lower_bound_bytes=0,
+                latency_lower_bound_picoseconds=bounds.picoseconds,
+                energy_lower_bound_picojoules=bounds.picojoules,
+                dram_lower_bound_bytes=bounds.bytes,
+                space=SPACE,
+                seconds=time.perf_counter() - self.began,
+                groups=made.groups,
+                options={**plan.options, "objective": self.goal},
+            )
+
+        found = certified("feasible")
+        if found.result.latency_picoseconds is None:
+            try:
+                nest_times_of(found)
+            except NoTimes as reason:
+                raise NegativeAnswer(f"no times are known of this plan, which {reason}") from None
+        return certified("optimal") if bounds.reached(found) else found
+
+
+def _near(start: Plan, best: Plan | None, aim: Aim) -> bool:
+    """Return whether a start may become better than the best plan."""
+    return best is None or aim.value(start) * PROMISING < aim.value(best) * (PROMISING + 1)

@@ -8,41 +8,77 @@ where the whole plan is faster.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 
-from onchip.check.nest_clock import nest_times_of
-from onchip.check.nest_times import NoTimes
+from onchip.check.nest_clock import channels_on, tree_for, work_of
+from onchip.check.nest_durations import Durations
+from onchip.check.nest_times import NestTimes, NoTimes
+from onchip.check.nest_walk import Tree
+from onchip.check.units import streams_of, units_of
 from onchip.network import Network, bits
 from onchip.planners.joint.timed.rooms import free_ranges, largest
 from onchip.planners.limits import Limits
 from onchip.plans import Alloc, Free, Group, Instruction, Load, Nest, Plan, Run, Scratch
 
-__all__ = ["side_by_side", "time_of"]
-
-
-def time_of(plan: Plan) -> int:
-    """Return the picoseconds of a legal plan. Raises `NoTimes`."""
-    return max((one.end for one in nest_times_of(plan)), default=0)
+__all__ = ["side_by_side"]
 
 
 def side_by_side(plan: Plan, limits: Limits) -> Plan:
-    """Return a legal plan of nests with groups beside the one before where that makes it faster."""
-    best = time_of(plan)
+    """Return a legal plan of nests with groups beside the one before where that makes it faster.
+
+    A group that is beside none waits for all before it. So groups that follow each other beside one another
+    take as long wherever they begin, and each is tried in their time alone.
+    """
+    times = _Times(plan)
     names = [step.operator for step in plan.program if isinstance(step, Run)]
+    together, taken = names[:1], times.of(names[:1])
     for before, name in pairwise(names):
-        if limits.over():
-            break
-        tried = _beside(plan, before, name)
-        if tried is None:
-            continue
-        try:
-            time = time_of(tried)
-        except NoTimes:
-            continue
-        if time < best:
-            plan, best = tried, time
+        alone = times.of([name])
+        tried = None if limits.over() else _beside(plan, before, name)
+        if tried is not None and taken is not None and alone is not None:
+            both = times.of([*together, name])
+            if both is not None and both < taken + alone:
+                plan, together, taken = tried, [*together, name], both
+                continue
+        together, taken = [name], alone
     return plan
+
+
+class _Times:
+    """The picoseconds of groups of a plan that run beside each other."""
+
+    def __init__(self, plan: Plan) -> None:
+        assert plan.chip.tiles is not None
+        self.tiles, self.accumulator = plan.chip.tiles, plan.chip.accumulator_bytes
+        units = units_of(
+            plan.network,
+            plan.groups,
+            alignment=plan.chip.alignment_bytes,
+            weights_resident=False,
+            streamed=streams_of(plan.program),
+            accumulator=self.accumulator,
+        )
+        self.known: dict[str, tuple[Tree, Durations]] = {}
+        for group in plan.groups:
+            layout = units[group.name].nest
+            with suppress(NoTimes):
+                if layout is not None:
+                    work = work_of(plan.network, layout)
+                    durations = Durations(layout, self.tiles, work, self.accumulator)
+                    self.known[group.name] = tree_for(plan.network, group, layout), durations
+
+    def of(self, names: Sequence[str]) -> int | None:
+        """Return how long groups take of which each is beside the one before; None where no time is known."""
+        clock = NestTimes(self.tiles)
+        try:
+            for n, name in enumerate(names):
+                tree, durations = self.known[name]
+                clock.run(tree, durations, channels_on(self.tiles), beside=n > 0)
+        except (KeyError, NoTimes):
+            return None
+        return clock.finish()
 
 
 def _beside(plan: Plan, before: str, name: str) -> Plan | None:

@@ -7,7 +7,7 @@ all before it has ended, unless it is beside that.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from onchip.base.errors import NegativeAnswer
@@ -19,7 +19,7 @@ from onchip.planners.joint.renamed import renamed
 from onchip.planners.joint.timed.aim import Aim
 from onchip.planners.joint.timed.compiled import NestTime, compiled_for
 from onchip.planners.joint.timed.copies import best_copies
-from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest
+from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest, spelled_nest
 from onchip.planners.joint.timed.pricing import Priced, TimedGroup
 from onchip.planners.joint.timed.rooms import RunAt, free_ranges, largest, runs_of
 from onchip.planners.joint.timed.spelled import bare
@@ -27,7 +27,7 @@ from onchip.planners.limits import Limits
 from onchip.planners.nests import group_key
 from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch
 
-__all__ = ["Fastest", "Hastened", "hastened"]
+__all__ = ["Fastest", "Hastened", "different", "hastened"]
 
 FEW_PRICES = 100
 """The most copies that are looked at for a nest of the plan of fewest bytes."""
@@ -55,6 +55,8 @@ class Fastest:
         assert plan.chip.tiles is not None
         self.problem, self.tiles, self.limits, self.effort = problem, plan.chip.tiles, limits, effort
         self.aim = aim or Aim()
+        self.spent = self.searches = 0
+        self.groups: dict[tuple[int, ...], tuple[GroupAxes, object] | None] = {}
         self.known: dict[object, tuple[GroupAxes, Priced | None]] = {}
         self.rooms: dict[object, dict[int, tuple[GroupAxes, Priced]]] = {}
 
@@ -81,23 +83,24 @@ class Fastest:
         room: int,
         own: Nest | None = None,
         effort: int | None = None,
+        others: Callable[[], Iterable[Nest]] = tuple,
     ) -> Priced | None:
         """Return the best nest found in `room` bytes, of which `own` may be one; None if none fits.
 
-        With an `effort` the search goes on from the one that is known.
+        With an `effort` the search goes on from the one that is known; else it begins also with `others`.
         """
-        network = self.problem.network
-        axes = axes_of(network, operators)
-        if isinstance(axes, str):
+        same = self.key(operators, streamed, own)
+        if same is None:
             return None
-        key = _key(network, axes, operators, streamed, room, own)
+        axes, kind = same
+        key = kind, room
         if key not in self.known:
-            more = self.in_more_room(_key(network, axes, operators, streamed, 0, own), room)
+            more = self.in_more_room(kind, room)
             if more is not None:
                 self.known[key] = more
             else:
-                self.known[key] = axes, self.search(operators, streamed, room, own, effort or self.effort)
-                effort = None
+                found = self.search(operators, streamed, room, own, effort or self.effort, others=others())
+                self.known[key], effort = (axes, found), None
         other, found = self.known[key]
         if found is not None and other is not axes:
             found = replace(found, nest=renamed(found.nest, other, axes))
@@ -105,9 +108,24 @@ class Fastest:
             found = self.search(operators, streamed, room, found.nest, effort, seed=1) or found
             self.known[key] = axes, found
         if found is not None:
-            of_any = self.rooms.setdefault(_key(network, axes, operators, streamed, 0, own), {})
-            of_any[room] = axes, found
+            self.rooms.setdefault(kind, {})[room] = axes, found
         return found
+
+    def key(
+        self, operators: tuple[int, ...], streamed: Collection[int], own: Nest | None = None
+    ) -> tuple[GroupAxes, object] | None:
+        """Return the axes of a group, and what tells it from others but names; None where it has no axes."""
+        if operators not in self.groups:
+            axes = axes_of(self.problem.network, operators)
+            found = None if isinstance(axes, str) else (axes, _kind(self.problem.network, axes, operators))
+            self.groups[operators] = found
+        same = self.groups[operators]
+        if same is None:
+            return None
+        axes, kind = same
+        tensors = [b.tensor for b in axes.buffers]
+        whole = tuple(n for n, t in enumerate(tensors) if t is not None and t not in streamed)
+        return axes, (kind, whole, None if own is None else _nameless(own, axes))
 
     def in_more_room(self, key: object, room: int) -> tuple[GroupAxes, Priced] | None:
         """Return what was found in no less room than this, if it fits here, too."""
@@ -129,7 +147,10 @@ class Fastest:
         own: Nest | None,
         effort: int,
         seed: int = 0,
+        others: Iterable[Nest] = (),
     ) -> Priced | None:
+        self.searches += 1
+        self.spent += effort
         group = self.group(operators, streamed)
         compiled = compiled_for(
             self.problem.network,
@@ -143,9 +164,9 @@ class Fastest:
         if compiled is None:
             return known
         starts = list(NestsFor(self.problem, group, self.limits).few(room))
-        spelled_ = [opened.nest for nest in starts if (opened := opened_nest(group, nest)) is not None]
+        spelled_ = [out for nest in starts if (out := spelled_nest(group, nest)) is not None]
         best = known
-        begun = spelled_ if known is None else [known.nest, *spelled_]
+        begun = [*others, *spelled_] if known is None else [known.nest, *others, *spelled_]
         runs = max(1, effort // ONE_SEARCH)
         for n in range(runs):  # in turn from what is known, and from nests of its own alone
             found = compiled.search(
@@ -174,6 +195,12 @@ class Fastest:
             return None
         chosen = best_copies(opened, room, most_prices=FEW_PRICES)
         return None if chosen is None else chosen.priced
+
+
+def different(plan: Plan, fastest: Fastest) -> int:
+    """Return how many runs of a plan differ in more than names."""
+    same = [fastest.key(run.operators, run.streamed) for run in runs_of(plan)]
+    return len({one[1] for one in same if one is not None})
 
 
 def hastened(plan: Plan, fastest: Fastest) -> Hastened:
@@ -247,15 +274,8 @@ def _no_nest(network: Network, run: RunAt, room: int) -> str:
     )
 
 
-def _key(
-    network: Network,
-    axes: GroupAxes,
-    operators: tuple[int, ...],
-    streamed: Collection[int],
-    room: int,
-    own: Nest | None,
-) -> object:
-    """Return what tells groups apart but names."""
+def _kind(network: Network, axes: GroupAxes, operators: tuple[int, ...]) -> object:
+    """Return what tells groups apart but names, and the tensors that are whole."""
     tensors = [b.tensor for b in axes.buffers]
     leaving = [
         n
@@ -269,11 +289,9 @@ def _key(
         for n, t in enumerate(tensors)
         if t is not None and (network.output_roots >> t & 1 or not network.readers[t])
     ]
-    whole = [n for n, t in enumerate(tensors) if t is not None and t not in streamed]
     work = [(network.operators[v].work, vector_operations(network, v)) for v in operators]
     kinds = [(b.whole, t is None) for b, t in zip(axes.buffers, tensors, strict=True)]
-    text = group_key(axes, leaving, whole)
-    return text, tuple(work), tuple(kinds), room, None if own is None else _nameless(own, axes)
+    return group_key(axes, leaving), tuple(work), tuple(kinds)
 
 
 def _nameless(nest: Nest, axes: GroupAxes) -> Nest:

@@ -13,12 +13,12 @@ from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.nests import MORE_LOOKS, search_of
 from onchip.planners.joint.timed.pricing import Opened, TimedGroup
-from onchip.planners.joint.timed.spelled import spelled
+from onchip.planners.joint.timed.spelled import bare, spelled
 from onchip.planners.limits import Limits
 from onchip.planners.nests import NestSearch, widened
 from onchip.plans import Nest
 
-__all__ = ["STAIRS", "NestsFor", "opened_nest"]
+__all__ = ["STAIRS", "NestsFor", "opened_nest", "spelled_nest"]
 
 STAIRS = (1.0, 0.6, 0.35, 0.2)
 """The parts of the room for which a nest of fewest bytes is asked."""
@@ -87,12 +87,22 @@ class NestsFor:
                     yield made
 
 
-def opened_nest(group: TimedGroup, nest: Nest) -> Opened | None:
-    """Return a nest spelled out and ready to be priced, or as it is where spelling it out costs more."""
-    plain = group.opened(nest)
-    if plain is None:
+def spelled_nest(group: TimedGroup, nest: Nest) -> Nest | None:
+    """Return a nest without copies spelled out, or as it is where spelling it out costs more; None if it is
+    not legal.
+    """
+    plain = bare(nest)
+    law = group.lawful(plain)
+    if law is None:
         return None
-    out = group.opened(spelled(plain.nest, plain.law.layout))
-    if out is None or out.bytes != plain.bytes or out.law.layout.extent > plain.law.layout.extent:
+    out = spelled(plain, law.layout)
+    other = group.lawful(out)
+    if other is None or other.moved != law.moved or other.layout.extent > law.layout.extent:
         return plain
     return out
+
+
+def opened_nest(group: TimedGroup, nest: Nest) -> Opened | None:
+    """Return the same ready to be priced."""
+    out = spelled_nest(group, nest)
+    return None if out is None else group.opened(out)

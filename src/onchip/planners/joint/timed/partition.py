@@ -10,21 +10,23 @@ gets better.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from onchip.network import bits, mask
 from onchip.network.axes import axes_of
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.candidates import closed, joined
+from onchip.planners.joint import candidates
+from onchip.planners.joint.candidates import Kinds, closed
 from onchip.planners.joint.timed.bound import least_work
 from onchip.planners.joint.timed.hasten import Fastest
+from onchip.planners.joint.timed.joined import joined
 from onchip.planners.joint.timed.pricing import Priced
 from onchip.planners.packing import Buffer, pack
-from onchip.plans import Alloc, Free, Group, Instruction, Plan, Run
+from onchip.plans import Alloc, Free, Group, Instruction, Nest, Plan, Run
 
-__all__ = ["partitioned_plan", "streamed_of"]
+__all__ = ["Efforts", "partitioned_plan", "streamed_of"]
 
 SMALL, LARGEST = 4, 7
 """Most operators of any group, and of one that is `closed`."""
@@ -34,6 +36,12 @@ ROUNDS = 4
 
 OPTIMISM = 24
 """A group that was searched for a short time may still get better by one part in so many."""
+
+FIRST_SHARE = 0.4
+"""The share of the time that is left in which all groups that a partition may have are searched once."""
+
+JOINED = 2
+"""The most pairs of parts of a group with whose nests the search for its nest begins."""
 
 PACKING_NODES = 20_000
 """The nodes of the search for addresses."""
@@ -54,17 +62,37 @@ class Partition:
     whole: frozenset[int]
 
 
-def partitioned_plan(plan: Plan, problem: FusionProblem, fastest: Fastest, longer: int) -> Plan | None:
-    """Return a plan of the best partition, in the nests found; None where an operator has none.
+@dataclass(frozen=True, slots=True)
+class Efforts:
+    """The efforts of searches for nests: for one group that a partition may have, and for one of the best
+    partition, at most; no less than `least`, but where equal groups are as few as they may be, for all
+    intervals together no more than `first_together`, and for the groups of a partition `long_together`. With
+    `most` in all no more tensors are tried whole."""
 
-    Groups of the partition are searched with the effort `longer`.
-    """
-    return _Partitions(plan, problem, fastest, longer).plan()
+    first: int
+    long: int
+    least: int
+    first_together: int
+    long_together: int
+    most: int
+
+    def of_first(self, groups: int) -> int:
+        """Return the effort for one of so many different groups."""
+        return max(self.least, min(self.first, self.first_together // max(1, groups)))
+
+    def of_long(self, groups: int) -> int:
+        """Return the effort for one of so many different groups of a partition."""
+        return max(self.least, min(self.long, self.long_together // max(1, groups)))
+
+
+def partitioned_plan(plan: Plan, problem: FusionProblem, fastest: Fastest, efforts: Efforts) -> Plan | None:
+    """Return a plan of the best partition, in the nests found; None where an operator has none."""
+    return _Partitions(plan, problem, fastest, efforts).plan()
 
 
 class _Partitions:
-    def __init__(self, plan: Plan, problem: FusionProblem, fastest: Fastest, longer: int) -> None:
-        self.given, self.problem, self.fastest, self.longer = plan, problem, fastest, longer
+    def __init__(self, plan: Plan, problem: FusionProblem, fastest: Fastest, efforts: Efforts) -> None:
+        self.given, self.problem, self.fastest, self.efforts = plan, problem, fastest, efforts
         network = problem.network
         self.network, self.order = network, network.order
         position = {v: n for n, v in enumerate(self.order)}
@@ -79,9 +107,39 @@ class _Partitions:
         assert plan.chip.tiles is not None
         work = [least_work(network, v, plan.chip.tiles) for v in self.order]
         self.rest = [sum(work[n:]) for n in range(len(work) + 1)]
+        kinds = Kinds(network).kind
+        self.kind = {
+            t: (self.size[t], kinds[self.order[n]], tuple(kinds[r] for r in bits(network.readers[t])))
+            for t, n in self.maker.items()
+        }
         self.may: dict[tuple[int, int], bool] = {}
         self.searched: set[object] = set()
-        self.known: dict[tuple[int, int, frozenset[int]], Priced | None] = {}
+        self.kinds: dict[tuple[int, int, frozenset[int]], object] = {}
+        self.known: dict[object, Priced | None] = {}
+        self.whole: frozenset[int] = frozenset()
+        self.different = len({self.kind_of(first, end, frozenset()) for first, end in self.intervals()})
+        self.first = efforts.of_first(self.different)
+        self.began, self.seconds = fastest.limits.spent(), fastest.limits.left()
+
+    def intervals(self) -> Iterator[tuple[int, int]]:
+        """Yield the intervals that may be groups."""
+        for end in range(1, len(self.order) + 1):
+            for first in range(end - 1, max(-1, end - LARGEST - 1), -1):
+                if self.may_be(first, end):
+                    yield first, end
+
+    def kind_of(self, first: int, end: int, there: frozenset[int]) -> object:
+        """Return what tells an interval from others but names, with some tensors whole."""
+        key = first, end, there
+        if key not in self.kinds:
+            operators = self.order[first:end]
+            same = self.fastest.key(operators, streamed_of(self.problem, operators) - there)
+            self.kinds[key] = None if same is None else (same[1], self.room(there))
+        return self.kinds[key]
+
+    def room(self, there: Iterable[int]) -> int:
+        """Return the bytes that some whole tensors leave."""
+        return self.problem.budget - sum(self.size[t] for t in there)
 
     # -- the best partition --------------------------------------------------------------------------------
 
@@ -90,16 +148,26 @@ class _Partitions:
         if best is None:
             return None
         tried: set[int] = set()
-        while not self.fastest.limits.over():
+        while not self.fastest.limits.over() and self.fastest.spent < self.efforts.most:
             between = [t for t in self.between(best) if t not in tried and t not in best.whole]
             if not between:
                 break
             t = max(between, key=lambda t: (self.size[t], -t))
-            tried.add(t)
-            other = self.settled(best.whole | {t}, best.cost)
-            if other is not None and other.cost < best.cost and self.addresses(other) is not None:
-                best = other
+            alike = [other for other in between if self.kind[other] == self.kind[t]]
+            tried.update(alike)
+            better = self.better(best, alike)
+            if better is None and len(alike) > 1:  # one of them may have room, or pay
+                better = self.better(best, [t])
+                tried.difference_update(() if better is None else alike[1:])
+            best = better or best
         return self.program(best)
+
+    def better(self, best: Partition, whole: Iterable[int]) -> Partition | None:
+        """Return the best partition with more tensors whole; None if it is no better, or has no addresses."""
+        other = self.settled(best.whole.union(whole), best.cost)
+        if other is None or other.cost >= best.cost or self.addresses(other) is None:
+            return None
+        return other
 
     def between(self, partition: Partition) -> list[int]:
         """Return the tensors that go from one group to another."""
@@ -114,15 +182,23 @@ class _Partitions:
         """Return the best partition with some tensors whole, its groups searched longer than others."""
         found = None
         for _ in range(ROUNDS):
-            found = self.best(whole, below)
-            if found is None or self.fastest.limits.over():
+            other = self.best(whole, below)
+            if other is None:
+                return None if below is not None else found
+            found = other
+            if self.fastest.limits.over():
                 break
-            short = [one for one in self.groups(found) if not self.long(*one)]
+            groups = self.groups(found)
+            short = [one for one in groups if not self.long(*one)]
             if not short:
                 break
+            different = {self.kind_of(*one, self.alive(*one, whole)) for one in groups}
+            longer = self.efforts.of_long(len(different))
             for first, end in short:
-                self.group(first, end, whole, effort=self.longer)
-                self.searched.add((first, end, self.alive(first, end, whole)))
+                kind = self.kind_of(first, end, self.alive(first, end, whole))
+                if kind not in self.searched:
+                    self.group(first, end, whole, effort=longer)
+                    self.searched.add(kind)
         return found
 
     def best(self, whole: frozenset[int], below: int | None) -> Partition | None:
@@ -139,8 +215,6 @@ class _Partitions:
                 least = before[0] + self.rest[first]
                 if below is not None and least >= below:
                     continue
-                if self.fastest.limits.over():
-                    return None
                 found = self.group(first, end, whole)
                 if found is not None:
                     cost = self.fastest.cost(found)
@@ -163,7 +237,7 @@ class _Partitions:
         return list(pairwise((0, *partition.ends)))
 
     def long(self, first: int, end: int) -> bool:
-        return (first, end, self.alive(first, end, self.whole)) in self.searched
+        return self.kind_of(first, end, self.alive(first, end, self.whole)) in self.searched
 
     # -- groups --------------------------------------------------------------------------------------------
 
@@ -178,16 +252,64 @@ class _Partitions:
         )
 
     def group(self, first: int, end: int, whole: frozenset[int], effort: int | None = None) -> Priced | None:
-        operators = self.order[first:end]
+        """Return the best nest found for an interval, in the names of one that is equal."""
         there = self.alive(first, end, whole)
-        room = self.problem.budget - sum(self.size[t] for t in there)
-        if room < 1:
+        if self.room(there) < 1:
             return None
-        key = first, end, there
-        if key not in self.known or effort is not None:
-            streamed = streamed_of(self.problem, operators) - there
-            self.known[key] = self.fastest.of(operators, streamed, room, effort=effort)
+        key = self.kind_of(first, end, there)
+        if key in self.known and effort is None:
+            return self.known[key]
+        if self.fastest.limits.over():  # only groups that are known
+            return self.known.get(key)
+        if effort is None:
+            self.fastest.effort = self.hurried()
+        self.known[key] = self.named(first, end, there, effort)
         return self.known[key]
+
+    def hurried(self) -> int:
+        """Return the effort for one more kind of group: the least where the first ones took longer than their
+        share of the time."""
+        searched, left = len(self.known), self.seconds
+        if left is None or searched >= self.different:
+            return self.first
+        spent = self.fastest.limits.spent() - self.began
+        late = spent * self.different > left * FIRST_SHARE * (searched + 1)
+        return self.efforts.least if late else self.first
+
+    def named(self, first: int, end: int, there: frozenset[int], effort: int | None = None) -> Priced | None:
+        """Return the same in its own names, `there` being whole."""
+        operators = self.order[first:end]
+        streamed = streamed_of(self.problem, operators) - there
+        return self.fastest.of(
+            operators,
+            streamed,
+            self.room(there),
+            effort=effort,
+            others=lambda: self.joined(first, end, there),
+        )
+
+    def joined(self, first: int, end: int, there: frozenset[int]) -> Iterator[Nest]:
+        """Yield the nests of two parts of an interval as one, of those parts that together cost least."""
+        whole = self.whole | there
+        halves = []
+        for mid in range(first + 1, end):
+            two = [(first, mid), (mid, end)]
+            found = [self.known.get(self.kind_of(*one, self.alive(*one, whole))) for one in two]
+            if all(found):
+                halves.append((sum(self.fastest.cost(one) for one in found if one), mid))
+        for _, mid in sorted(halves)[:JOINED]:
+            two = [(first, mid), (mid, end)]
+            named = [self.named(*one, self.alive(*one, whole)) for one in two]
+            parts = [self.fastest.key(self.order[a:b], ()) for a, b in two]
+            of_all = self.fastest.key(self.order[first:end], ())
+            if of_all is None or None in named or None in parts:
+                continue
+            one, other = named
+            assert one is not None
+            assert other is not None
+            nest = joined(one.nest, other.nest, of_all[0], [part[0] for part in parts if part is not None])
+            if nest is not None:
+                yield nest
 
     def may_be(self, first: int, end: int) -> bool:
         if (first, end) not in self.may:
@@ -234,7 +356,7 @@ class _Partitions:
             operators = self.order[first:end]
             there = self.alive(first, end, at)
             streamed = streamed_of(self.problem, operators) - there
-            found = self.group(first, end, partition.whole)
+            found = self.named(first, end, there)
             assert found is not None
             name = f"g{n}"
             while name in network.operator_id:
@@ -262,6 +384,6 @@ def _may_be(problem: FusionProblem, operators: tuple[int, ...]) -> bool:
         return True
     if len(operators) > SMALL and not closed(problem, operators):
         return False
-    if not joined(problem, mask(operators)):
+    if not candidates.joined(problem, mask(operators)):
         return False
     return not isinstance(axes_of(problem.network, operators), str)

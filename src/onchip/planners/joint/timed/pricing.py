@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from onchip.check.nest_clock import tree_for, work_of
+from onchip.check.nest_clock import channels_on, tree_for, work_of
 from onchip.check.nest_durations import PICOSECONDS, Durations
 from onchip.check.nest_times import MOST_STEPS, NestTimes, NoTimes
 from onchip.check.nest_walk import Moving, Visit
@@ -70,19 +70,12 @@ class TimedGroup:
         clock = NestTimes(self.tiles)
         try:
             durations = Durations(law.layout, self.tiles, work_of(self.network, law.layout), self.accumulator)
-            clock.run(tree_for(self.network, self.group(nest), law.layout), durations, self.channels)
+            clock.run(
+                tree_for(self.network, self.group(nest), law.layout), durations, channels_on(self.tiles)
+            )
         except NoTimes:
             return None
-        moved = sum(law.crossing.values()) + law.weights
-        return Priced(nest, clock.finish(), moved, law.layout.extent)
-
-    def channels(self, one: Moving) -> tuple[int, int]:
-        """Return the channels through which a buffer comes and goes."""
-        load, store = one.home.load, one.home.store
-        return (
-            self.tiles.first("loads") if load is None else load,
-            self.tiles.first("stores") if store is None else store,
-        )
+        return Priced(nest, clock.finish(), law.moved, law.layout.extent)
 
     def group(self, nest: Nest, name: str = "nest", scratch: int = 0) -> Group:
         """Return the group's declaration."""
@@ -140,7 +133,7 @@ class Opened:
         self.tree = tree_for(group.network, group.group(nest), layout)
         work = work_of(group.network, layout)
         self.durations = Durations(layout, group.tiles, work, group.accumulator)
-        self.bytes = sum(law.crossing.values()) + law.weights
+        self.bytes = law.moved
         self.cycles = cycles
         leaf_of = {path.at: n for n, path in enumerate(layout.paths)}
         self.transfers = sum(
@@ -176,7 +169,7 @@ class Opened:
                 one.home.copies = number
         clock = _Clock(self.group.tiles, below, self.group.most_steps)
         try:
-            clock.run(self.tree, self.durations, self.group.channels)
+            clock.run(self.tree, self.durations, channels_on(self.group.tiles))
         except (_Beaten, NoTimes):
             if below is None:
                 self._times[key] = None

@@ -1,0 +1,57 @@
+"""Two nests of neighbouring groups as one nest of both, with which the search for a nest of both begins.
+
+What the first makes and the second reads stays inside, and lies around both. So it takes about as long as the
+two groups take, less what need not cross any more; if it does not fit, the search makes it smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from onchip.network.axes import GroupAxes
+from onchip.plans import Leaf, Loop, Nest, Ways
+
+__all__ = ["joined"]
+
+
+def joined(first: Nest, second: Nest, axes: GroupAxes, parts: Collection[GroupAxes]) -> Nest | None:
+    """Return the nests of two groups behind each other, `axes` being those of both together, and `parts` each
+    one's own; None where an operator has other axes, or other buffers, together than alone.
+    """
+    alone = {cut.name: cut.axes for part in parts for cut in part.operators}
+    if any(cut.axes != alone.get(cut.name) for cut in axes.operators):
+        return None
+    sides_of = {b.name: b.sides for b in axes.buffers}  # a view has its own where what it looks at is outside
+    if any(sides_of.get(b.name) != b.sides for part in parts for b in part.buffers):
+        return None
+    users: dict[str, set[str]] = {}
+    for cut in axes.operators:
+        for use in cut.uses:
+            users.setdefault(axes.buffers[use.buffer].name, set()).add(cut.name)
+    sides = [{cut.name for cut in part.operators} for part in parts]
+    both = {name for name, names in users.items() if all(names & side for side in sides)}
+    made = {b.name for b in axes.buffers if b.maker is not None} & both
+    around = [name for name in dict.fromkeys((*first.keep, *second.keep)) if name not in made]
+    shared = made | (both & set(around))
+    body = tuple(_without(item, shared) for item in (*first.body, *second.body))
+    copies = {**dict(second.ways.copies), **dict(first.ways.copies)}
+    return Nest(body, tuple(around), Ways(tuple((n, copies[n]) for n in around if n in copies)))
+
+
+def _without(item: Loop | Leaf, names: Collection[str]) -> Loop | Leaf:
+    """Return an item of which no body keeps some names."""
+    if isinstance(item, Leaf):
+        return item if item.over not in names else replace(item, over=None)
+    ways = Ways(
+        tuple(one for one in item.ways.copies if one[0] not in names),
+        tuple(one for one in item.ways.loads if one[0] not in names),
+        tuple(one for one in item.ways.stores if one[0] not in names),
+    )
+    return replace(
+        item,
+        body=tuple(_without(inner, names) for inner in item.body),
+        keep=tuple(name for name in item.keep if name not in names),
+        ring=tuple(name for name in item.ring if name not in names),
+        ways=ways,
+    )
