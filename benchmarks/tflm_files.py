@@ -6,8 +6,8 @@
 
 A list and FOLDER are those of benchmarks/mcu_files.py; each list has a table of its own on the page. A file
 that the reader of `onchip mcu` takes gets a copy with offsets (`onchip export FILE.tflite --to tflm`), and
-both run in the interpreter of PyPI's `tflite-micro`: three inferences of the same random inputs, one after the
-other, so that states go on. `head` holds the tensors and scratch buffers, `total` all that the interpreter
+both run in the interpreter of PyPI's `tflite-micro`: three inferences of the same random inputs, one after
+the other, so that states go on. `head` holds tensors and scratch buffers, `total` all that the interpreter
 takes. The exit code says whether all outputs are the same and no head and no total is larger.
 """
 
