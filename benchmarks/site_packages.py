@@ -1,8 +1,9 @@
-"""The bytes that `pip install 'onchip[run]'` puts into site-packages, by package: a table of docs/sizes.md.
+"""The bytes that `pip install 'onchip[run]'` puts into site-packages, by package, and what each extra brings.
 
     .venv/bin/python benchmarks/site_packages.py [--extra run] [--into docs/sizes.md]
 
-Run it in an environment where onchip is installed with the extra. The packages are what the installed
+It prints the tables of docs/sizes.md. Run it in a fresh environment where a wheel of onchip is installed with
+the extra, after `python -m compileall` of its site-packages. The packages are what the installed
 metadata requires, one after the other; bytes are those of the installed files, compiled ones (`.pyc`)
 included, without pip and setuptools. A package counts as OR-Tools' where nothing but OR-Tools needs it.
 """
@@ -76,12 +77,24 @@ def table(extra: str) -> Iterator[str]:
     yield f"| without OR-Tools | | {least / 1e6:.1f} | {least / total:.1%} | |"
 
 
+def extras() -> Iterator[str]:
+    """Yield the lines of the table of extras, but for those of onchip's own developers."""
+    yield "| extra | brings |"
+    yield "|---|---|"
+    for extra in metadata.metadata("onchip").get_all("Provides-Extra") or ():
+        if extra in ("dev", "docs"):
+            continue
+        lines = map(Requirement, metadata.requires("onchip") or ())
+        found = [r for r in lines if r.marker is not None and r.marker.evaluate({"extra": extra})]
+        yield f"| {extra} | {', '.join(f'{r.name} {r.specifier}'.strip() for r in found)} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--extra", default="run")
     parser.add_argument("--into", type=Path)
     args = parser.parse_args()
-    write({"site packages": lambda: table(args.extra)}, args.into)
+    write({"site packages": lambda: table(args.extra), "extras": extras}, args.into)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """TFLM's arena with its own planner and with onchip's offsets, on every file that `onchip mcu` accepts.
 
-    .venv/bin/python benchmarks/tflm_files.py benchmarks/mcu_files.json benchmarks/mcu_files_more.json FOLDER
-        [--only TEXT] [--into docs/export.md]
+    .venv/bin/python benchmarks/tflm_files.py benchmarks/mcu_files.json FOLDER [--only TEXT]
+        [--into docs/export.md]
+    .venv/bin/python benchmarks/tflm_files.py benchmarks/mcu_files_more.json FOLDER --into docs/export.md
 
-The lists and FOLDER are those of benchmarks/mcu_files.py. A file that the reader of `onchip mcu` takes gets a
-copy with offsets (`onchip export FILE.tflite --to tflm`), and both run in the interpreter of PyPI's
-`tflite-micro`: three inferences of the same random inputs, one after the other, so that states go on. `head`
-holds the tensors and scratch buffers, `total` all that the interpreter takes. The exit code says whether all
-outputs are the same and no head and no total is larger.
+A list and FOLDER are those of benchmarks/mcu_files.py; each list has a table of its own on the page. A file
+that the reader of `onchip mcu` takes gets a copy with offsets (`onchip export FILE.tflite --to tflm`), and
+both run in the interpreter of PyPI's `tflite-micro`: three inferences of the same random inputs, one after
+the other, so that states go on. `head` holds tensors and scratch buffers, `total` all that the interpreter
+takes. The exit code says whether all outputs are the same and no head and no total is larger.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def row_of(repository: str, path: str, file: Path) -> Row | str:
     )  # fmt: skip
 
 
-def lines(rows: list[Row]) -> list[str]:
+def lines(rows: list[Row], refused: int) -> list[str]:
     """Return the table: a row for each file whose arena shrinks, one for all others of a repository."""
     out = [
         "| file | repository | subgraphs | outputs | TFLM head | with the offsets | less | results |",
@@ -117,19 +118,20 @@ def lines(rows: list[Row]) -> list[str]:
             )
     less = sum(r.packed < r.head for r in rows)
     more = sum(r.packed > r.head or r.packed_total > r.total for r in rows)
-    out += ["", f"{len(rows)} files; a smaller head in {less}, a larger head or total in {more}."]
+    also = f"; {refused} more that TFLM does not run, with or without offsets" if refused else ""
+    out += ["", f"{len(rows)} files; a smaller head in {less}, a larger head or total in {more}{also}."]
     return out
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("lists", type=Path, nargs="+")
+    parser.add_argument("list", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--into", type=Path)
     args = parser.parse_args()
-    rows, right = [], True
-    for entry in (entry for each in args.lists for entry in json.loads(each.read_text())):
+    rows, right, refused = [], True, 0
+    for entry in json.loads(args.list.read_text()):
         repository, path = entry["repository"], entry["path"]
         if not path.endswith(".tflite") or args.only not in f"{repository}/{path}":
             continue
@@ -137,12 +139,13 @@ def main() -> int:
         found = row_of(repository, path, file) if file.exists() else "not there"
         if isinstance(found, str):
             print(f"{path}: {found}", file=sys.stderr)
+            refused += found.startswith("TFLM:")
             continue
         rows.append(found)
         right = right and found.same and found.packed <= found.head and found.packed_total <= found.total
         print(f"{path}: {found.head} -> {found.packed}, {found.total} -> {found.packed_total}, {found.same}",
               file=sys.stderr, flush=True)  # fmt: skip
-    write({"tflm files": lambda: iter(lines(rows))}, args.into)
+    write({f"tflm {args.list.stem}": lambda: iter(lines(rows, refused))}, args.into)
     return 0 if right else 1
 
 

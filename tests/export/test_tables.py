@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -290,3 +291,6 @@ def test_the_representation_of_an_answer_fits_one_screen() -> None:
     assert len(lines) == SCREEN < len(whole)
     assert lines[:-1] == whole[: SCREEN - 1]
     assert lines[-1].startswith(f"… {len(whole) - SCREEN + 1} more lines")
+    broken = onchip.Plan.of(replace(plan, program=plan.program[1:]))
+    assert repr(broken).startswith("squeezenet1_0 on generic: ")
+    assert "\n" not in repr(broken)

@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from onchip.base.errors import OnchipError, one_line
 from onchip.base.files import write_atomically
 from onchip.plans import Plan as PlanProgram
 from onchip.plans import Result, Timed, from_json, from_text, to_json, to_text, write_plan
@@ -144,7 +145,10 @@ class Plan(PlanProgram):
     def __repr__(self) -> str:
         from onchip.report.grid import one_screen
 
-        return one_screen(str(self))
+        try:
+            return one_screen(str(self))
+        except OnchipError as problem:  # an illegal plan has no summary
+            return one_line(f"{self.network.name} on {self.chip.name}: {problem}")
 
     def __str__(self) -> str:
         from onchip.report import summary

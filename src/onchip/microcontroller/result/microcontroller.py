@@ -110,15 +110,14 @@ class Microcontroller(ProgramSizes):
         return self.plan.result.status if sought else "feasible"
 
     def __repr__(self) -> str:
-        from onchip.report.grid import one_screen
+        from onchip.report.wording import visible
 
-        return one_screen(str(self))
-
-    def __str__(self) -> str:
-        from onchip.microcontroller.result.microcontroller_table import table
-        from onchip.report.grid import printed
-
-        return printed(table(self))
+        return (
+            f"{visible(self.model.name)} on {visible(self.board.name)}, {self.board.core}:"
+            f" {'fits' if self.fits else 'does not fit'};"
+            f" RAM {self.ram_bytes:,} of {self.board.ram_bytes:,} B,"
+            f" flash {self.flash_bytes:,} of {self.board.flash_bytes:,} B"
+        )
 
     def data(self) -> dict[str, Any]:
         """Return the result as JSON data."""
