@@ -353,7 +353,8 @@ SENTENCES = (
         f"{PAGE}the-papers-claims",
         f"{TEST}test_claims_on_the_chips_inside",
         "not explained",
-        "27, 45 and 50 % for buffer and array at 64 B: this is what makes the dataflows' energies differ",
+        "27, 45 and 50 % for buffer and array at 64 B, by prices of a transport that are ours; why it is"
+        " no small part here we did not measure",
     ),
     Exhibit(
         "faster than earlier fusers",
