@@ -93,7 +93,10 @@ CORE_FILES = (
         )
     ),
 )
-MORE = {"unidirectional_sequence_lstm": ("lstm_eval", "lstm_eval_common")}
+MORE = {
+    "unidirectional_sequence_lstm": ("lstm_eval", "lstm_eval_common"),
+    "depthwise_conv": ("conv_common",),
+}
 """Kernels that call others."""
 SHARED: Core = "cortex-m0plus"
 """The core that the framework is compiled for: its code runs on every Arm core."""

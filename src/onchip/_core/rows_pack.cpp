@@ -15,6 +15,7 @@ namespace {
 constexpr Bytes nowhere = -1;
 constexpr Bytes fine = 4096;  // extents that differ by less than this part are one
 constexpr std::size_t words_a_meeting = 16;
+constexpr int most_turns = 16;  // as many times `tries` an order may go on, as long as it comes farther
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -105,10 +106,12 @@ class Shelf {
             std::vector<Bytes> begun(given_.rows.size(), nowhere);
             if (!pieces(extent, begun)) return std::nullopt;
             std::vector<Bytes> addresses = begun;
-            std::size_t from = 0;
-            for (int i = 0; i < tries; ++i) {
+            std::size_t from = 0, farthest = 0;
+            int left = tries;
+            for (int i = 0; left > 0 && i < most_turns * tries; ++i, --left) {
                 const auto failed = place(order, from, extent, addresses);
                 if (!failed) return addresses;
+                if (*failed > farthest) farthest = *failed, left = tries;
                 if (clock.late(extent, true)) return std::nullopt;
                 from = *failed / 2;
                 const auto here = order.begin() + static_cast<std::ptrdiff_t>(*failed);

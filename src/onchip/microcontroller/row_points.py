@@ -17,7 +17,7 @@ __all__ = ["RowsAnew", "points_of"]
 SEARCH = 0.6
 """The share of a time limit for the search, the other is for addresses."""
 
-WORTH = 100
+WORTH = 150
 """A point is packed if it saves one in so many bytes over that before."""
 
 

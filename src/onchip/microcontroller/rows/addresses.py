@@ -22,7 +22,10 @@ STEPS = 1000
 """Extents that differ by less than this part are one."""
 
 TRIES = 60
-"""Times that the packing starts over after a row that did not fit moved forward."""
+"""Times that the packing starts over after a row that did not fit moved forward, without coming farther."""
+
+MORE_TRIES = 240
+"""The same where no packing search follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def place(
         top=top,
         alignment=alignment,
         least=least_bytes(graph, schedule, spaces, share=share),
-        tries=TRIES,
+        tries=TRIES if tighten else MORE_TRIES,
         limits=limits.core(lambda _: limits.stopped()),
     )
     placed = Placed(tuple(schedule), (*found, *rooms), tuple(packed.addresses), packed.extent)

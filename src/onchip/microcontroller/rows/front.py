@@ -36,6 +36,9 @@ DEPTHS = 1, 2, 3, 5, 0
 OPENED = 6
 """Points of a round that the next one goes on from."""
 
+WIDE_ROUNDS = 6
+"""Rounds that go on from what was found, also where it is beaten since."""
+
 OFTEN = 100
 """Graphs that are tried between two reports of progress."""
 
@@ -60,7 +63,7 @@ def front(
     graph: RowGraph,
     *,
     most_work: float = MOST_WORK,
-    rounds: int = 6,
+    rounds: int | None = None,
     most_steps: int = MOST_STEPS,
     usable: Callable[[Pieces], bool] = lambda _: True,
     limits: Limits = NO_LIMITS,
@@ -70,10 +73,10 @@ def front(
     At the peak of every point, what lies in memory for a later reader is copied for that reader, in full or
     some strips of it, and regions around the step are cut into strips. A few of those that beat what was
     known when they were found are gone on from, also where another one beats them since: what is made anew
-    opens new regions. After so many `rounds` of that it goes on from points that nothing beats, until it has
-    gone on from all of them; or until the graphs tried have `most_steps` steps together, which no machine
-    changes; or by the limits. Graphs that are not `usable` are left out. It tries these graphs and no others,
-    so the bytes of its points bound nothing from below.
+    opens new regions. After some rounds of that it goes on from points that nothing beats, and ends when it
+    has gone on from all of them; or after so many `rounds` in all; or when the graphs tried have `most_steps`
+    steps together, on every machine the same; or by the limits. Graphs that are not `usable` are left out. It
+    tries these graphs and no others, so the bytes of its points bound nothing from below.
     """
     own = max(graph.work, 1)
     start = search(graph, share=False, rules=QUICK, most_states=0, most_moves=MOVES, limits=limits)
@@ -82,8 +85,8 @@ def front(
     open_ = [first]
     seen = {first.pieces.pieces}
     opened: set[tuple[Piece, ...]] = set()
-    tried = steps = 0
-    while open_:
+    tried = steps = done = 0
+    while open_ and done != rounds:
         found: list[RowPoint] = []
         for point in open_:
             opened.add(point.pieces.pieces)
@@ -116,9 +119,9 @@ def front(
                         break
                     known = _undominated([*known, new])
                     found.append(new)
-        rounds -= 1
+        done += 1
         waiting = [point for point in known if point.pieces.pieces not in opened]
-        open_ = _spread(found if rounds > 0 and found else waiting)
+        open_ = _spread(found if found and done < WIDE_ROUNDS else waiting)
     return tuple(known)
 
 
