@@ -35,7 +35,7 @@ EFFORTS = Efforts(
     least=100_000,
     first_together=100_000_000,
     long_together=60_000_000,
-    most=400_000_000,
+    most=300_000_000,
 )
 """The efforts of searches for the partition: steps of nests that are walked, and forty for every nest that is
 looked at."""
@@ -53,8 +53,9 @@ many."""
 
 SPACE = (
     "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
-    " sides of the array, each operator run once; the plan: the groups of fewest bytes, or neighbours of the"
-    " network's order with tensors streamed or whole between them, each in the fastest nest found"
+    " sides of the array, each operator run once; the plan: the groups of fewest bytes, whole operators, or"
+    " neighbours of the network's order with tensors streamed or whole between them, each in the fastest nest"
+    " found"
 )
 
 

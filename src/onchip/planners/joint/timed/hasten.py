@@ -172,6 +172,7 @@ class Fastest:
         rest = list(others)
         if rest:
             tries.append((rest, effort // 2))
+            self.spent += effort // 2
         best = known
         for n, (first, each) in enumerate(tries):
             found = compiled.search(first, room, each, seed + n, price=self.aim.per_byte, limits=self.limits)

@@ -67,10 +67,12 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Efforts:
-    """The efforts of searches for nests: for one group that a partition may have, and for one of the best
-    partition, at most; no less than `least`, but where equal groups are as few as they may be, for all
-    intervals together no more than `first_together`, and for the groups of a partition `long_together`. With
-    `most` in all no more tensors are tried whole."""
+    """The efforts of searches for nests.
+
+    `first` is the most for a group that a partition may have, `first_together` for all of them that differ in
+    more than names; `long` and `long_together` are the same for the groups of the best partition. None gets
+    less than `least`. No more tensors are tried whole once `most` is spent.
+    """
 
     first: int
     long: int
