@@ -40,7 +40,7 @@ EFFORTS = Efforts(
 """The efforts of searches for the partition: steps of nests that are walked, and forty for every nest that is
 looked at."""
 
-START_EFFORT, PLAN_EFFORT, ALL_EFFORT = 2_000_000, 60_000_000, 160_000_000
+START_EFFORT, PLAN_EFFORT, ALL_EFFORT = 2_000_000, 60_000_000, 280_000_000
 """The most effort of the search for one group of a plan that it begins with; that for all groups of the best
 partition together, at last; and that for the partition and these, if the partition took less."""
 
