@@ -35,12 +35,12 @@ EFFORTS = Efforts(
     least=100_000,
     first_together=100_000_000,
     long_together=60_000_000,
-    most=400_000_000,
+    most=300_000_000,
 )
 """The efforts of searches for the partition: steps of nests that are walked, and forty for every nest that is
 looked at."""
 
-START_EFFORT, PLAN_EFFORT, ALL_EFFORT = 2_000_000, 60_000_000, 160_000_000
+START_EFFORT, PLAN_EFFORT, ALL_EFFORT = 2_000_000, 60_000_000, 280_000_000
 """The most effort of the search for one group of a plan that it begins with; that for all groups of the best
 partition together, at last; and that for the partition and these, if the partition took less."""
 
@@ -53,8 +53,9 @@ many."""
 
 SPACE = (
     "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
-    " sides of the array, each operator run once; the plan: the groups of fewest bytes, or neighbours of the"
-    " network's order with tensors streamed or whole between them, each in the fastest nest found"
+    " sides of the array, each operator run once; the plan: the groups of fewest bytes, whole operators, or"
+    " neighbours of the network's order with tensors streamed or whole between them, each in the fastest nest"
+    " found"
 )
 
 

@@ -165,18 +165,17 @@ class Fastest:
             return known
         starts = list(NestsFor(self.problem, group, self.limits).few(room))
         spelled_ = [out for nest in starts if (out := spelled_nest(group, nest)) is not None]
-        best = known
-        begun = [*others, *spelled_] if known is None else [known.nest, *others, *spelled_]
+        begun = spelled_ if known is None else [known.nest, *spelled_]
         runs = max(1, effort // ONE_SEARCH)
-        for n in range(runs):  # in turn from what is known, and from nests of its own alone
-            found = compiled.search(
-                begun if n % 2 == 0 else (),
-                room,
-                effort // runs,
-                seed + n,
-                price=self.aim.per_byte,
-                limits=self.limits,
-            )
+        # in turn from what is known, and from nests of its own alone; then from the others
+        tries = [(begun if n % 2 == 0 else [], effort // runs) for n in range(runs)]
+        rest = list(others)
+        if rest:
+            tries.append((rest, effort // 2))
+            self.spent += effort // 2
+        best = known
+        for n, (first, each) in enumerate(tries):
+            found = compiled.search(first, room, each, seed + n, price=self.aim.per_byte, limits=self.limits)
             for one in found:
                 if best is not None and self.cost(one) >= self.cost(best):
                     break

@@ -40,6 +40,9 @@ OPTIMISM = 24
 FIRST_SHARE = 0.4
 """The share of the time that is left in which all groups that a partition may have are searched once."""
 
+FEW_ALIKE = 3
+"""Of more equal tensors none is tried whole where the first is no better: the others are of equal layers."""
+
 JOINED = 2
 """The most pairs of parts of a group with whose nests the search for its nest begins."""
 
@@ -64,10 +67,12 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Efforts:
-    """The efforts of searches for nests: for one group that a partition may have, and for one of the best
-    partition, at most; no less than `least`, but where equal groups are as few as they may be, for all
-    intervals together no more than `first_together`, and for the groups of a partition `long_together`. With
-    `most` in all no more tensors are tried whole."""
+    """The efforts of searches for nests.
+
+    `first` is the most for a group that a partition may have, `first_together` for all of them that differ in
+    more than names; `long` and `long_together` are the same for the groups of the best partition. None gets
+    less than `least`. No more tensors are tried whole once `most` is spent.
+    """
 
     first: int
     long: int
@@ -148,17 +153,20 @@ class _Partitions:
         if best is None:
             return None
         tried: set[int] = set()
+        alone: set[object] = set()  # kinds of tensors that are tried one by one
         while not self.fastest.limits.over() and self.fastest.spent < self.efforts.most:
             between = [t for t in self.between(best) if t not in tried and t not in best.whole]
             if not between:
                 break
             t = max(between, key=lambda t: (self.size[t], -t))
-            alike = [other for other in between if self.kind[other] == self.kind[t]]
-            tried.update(alike)
-            better = self.better(best, alike)
-            if better is None and len(alike) > 1:  # one of them may have room, or pay
-                better = self.better(best, [t])
-                tried.difference_update(() if better is None else alike[1:])
+            kind = self.kind[t]
+            alike = [other for other in between if self.kind[other] == kind]
+            together = len(alike) > 1 and kind not in alone
+            better = self.better(best, alike if together else [t])
+            if together and better is None:  # some of them may have room, or pay
+                alone.add(kind)
+                continue
+            tried.update(alike if together or (better is None and len(alike) > FEW_ALIKE) else [t])
             best = better or best
         return self.program(best)
 

@@ -30,8 +30,8 @@ __all__ = ["FewestBytes", "Sliced", "slices", "whole_operators"]
 PARTS = (1.0, 0.85, 0.7, 0.5)
 """The parts of the budget for which whole operators are placed; the rest is room for slices."""
 
-PLACING_SECONDS = 10.0
-"""The most seconds that one plan of whole operators takes."""
+PLACING_SECONDS, PLACING_SHARE = 10.0, 0.05
+"""The most seconds that one plan of whole operators takes, and the share of the time that is left."""
 
 MOST_MULTIPLES = 64
 """The most multiples of a side of the array that are tried as slices along one axis."""
@@ -132,11 +132,11 @@ def whole_operators(plan: Plan, problem: FusionProblem, limits: Limits) -> Itera
         ),
     )
     options = PlacementOptions(objective="latency", weights="streamed")
-    quiet = replace(limits, progress=None)
     seen = set()
     for part in PARTS:
+        quiet = replace(limits.share(PLACING_SHARE).at_most(PLACING_SECONDS), progress=None)
         try:
-            made = place(plan.network, chip, int(plan.budget * part), options, quiet.at_most(PLACING_SECONDS))
+            made = place(plan.network, chip, int(plan.budget * part), options, quiet)
         except NegativeAnswer:
             return  # nor for less
         if made.program not in seen:
