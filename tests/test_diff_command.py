@@ -52,6 +52,21 @@ def test_a_plan_and_itself_have_no_difference(
     assert json.loads(capsys.readouterr().out) == []
 
 
+def test_a_plan_made_again_is_the_same_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(1)
+    again = json.loads(to_json(plan))
+    again["result"]["seconds"] += 1.5
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    plan.save(one)
+    two.write_text(json.dumps(again))
+    assert command(monkeypatch, "diff", one, two) == 0
+    assert capsys.readouterr().out.startswith("the same plan")
+    assert command(monkeypatch, "diff", one, two, "--json") == 0
+    assert [row["where"] for row in json.loads(capsys.readouterr().out)] == [["result", "seconds"]]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_one_changed_number_is_one_difference(seed: int) -> None:
     plan = planned(seed % 3)
