@@ -123,3 +123,13 @@ def test_what_is_no_plan_is_refused_in_one_line(
     (tmp_path / "text").write_text("no plan")
     assert command(monkeypatch, "diff", tmp_path / "one.json", tmp_path / other) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_another_file_of_onchip_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, layout = tmp_path / "plan.json", tmp_path / "layout.json"
+    planned(1).save(plan)
+    layout.write_text('{"format": "onchip.layout/1", "network": "mine"}')
+    assert command(monkeypatch, "diff", plan, layout) == 2
+    assert "format: is 'onchip.layout/1'; this version reads 'onchip.plan/1'" in capsys.readouterr().err
