@@ -52,6 +52,21 @@ def test_a_plan_and_itself_have_no_difference(
     assert json.loads(capsys.readouterr().out) == []
 
 
+def test_a_plan_made_again_is_the_same_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = planned(1)
+    again = json.loads(to_json(plan))
+    again["result"]["seconds"] += 1.5
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    plan.save(one)
+    two.write_text(json.dumps(again))
+    assert command(monkeypatch, "diff", one, two) == 0
+    assert capsys.readouterr().out.startswith("the same plan")
+    assert command(monkeypatch, "diff", one, two, "--json") == 0
+    assert [row["where"] for row in json.loads(capsys.readouterr().out)] == [["result", "seconds"]]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_one_changed_number_is_one_difference(seed: int) -> None:
     plan = planned(seed % 3)
@@ -108,3 +123,13 @@ def test_what_is_no_plan_is_refused_in_one_line(
     (tmp_path / "text").write_text("no plan")
     assert command(monkeypatch, "diff", tmp_path / "one.json", tmp_path / other) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_another_file_of_onchip_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, layout = tmp_path / "plan.json", tmp_path / "layout.json"
+    planned(1).save(plan)
+    layout.write_text('{"format": "onchip.layout/1", "network": "mine"}')
+    assert command(monkeypatch, "diff", plan, layout) == 2
+    assert "format: is 'onchip.layout/1'; this version reads 'onchip.plan/1'" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from rich.console import Console
 from test_page import chain
 
+import onchip
 from onchip.network import Network, OperatorSpec
 from onchip.plans import Plan, PlanChip, bind
 from onchip.report import summary
@@ -79,3 +80,14 @@ def test_names_are_no_markup() -> None:
 def test_hostile_names_send_no_control_character(network: Network) -> None:
     text = printed(greedy(network), 80)
     assert all(c == "\n" or c.isprintable() for c in text)
+
+
+def test_a_partition_without_tiles_claims_nothing_of_whole_tensors() -> None:
+    """Everything would fit whole; the method sends what passes between operators through DRAM."""
+    chained = [OperatorSpec("f", "Conv", ["x"], ["a"]), OperatorSpec("g", "Conv", ["a"], ["y"])]
+    sizes = [("x", 400, "input"), ("a", 800, "activation"), ("y", 20, "activation")]
+    plan = onchip.plan(Network.build("mine", sizes, chained, ["y"]), budget=2000, method="optimus")
+    assert plan.result.traffic_bytes > 0
+    text = " ".join(printed(plan, 140).split())
+    assert "no partition into groups crosses to DRAM with fewer than" in text
+    assert "as long as tensors stay whole" not in text

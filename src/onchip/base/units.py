@@ -6,7 +6,7 @@ import re
 
 from onchip.base.errors import UsageError
 
-__all__ = ["MAX_BYTES", "format_bytes", "parse_bytes"]
+__all__ = ["MAX_BYTES", "exact", "parse_bytes", "short_size"]
 
 MAX_BYTES = 1 << 40
 """The largest size (1 TiB) of one tensor, budget or memory; a larger one is a mistake."""
@@ -44,6 +44,19 @@ def parse_bytes(text: str, *, option: str = "size") -> int:
     return bytes_
 
 
-def format_bytes(n: int) -> str:
-    """Return a size for people: exact bytes with thousands separators, and MB (10^6) once that helps."""
-    return f"{n:,} B" if n < 10_000 else f"{n:,} B ({n / 1e6:.3g} MB)"
+def short_size(n: int) -> str:
+    """Return three digits in binary units, as scratchpads are measured: `2.38 MiB`."""
+    if n < 1024:
+        return f"{n:,} B"
+    value, unit = n / 1024, "KiB"
+    for bigger in ("MiB", "GiB", "TiB"):
+        if value < 1023.5:
+            break
+        value, unit = value / 1024, bigger
+    digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:,.{digits}f} {unit}"
+
+
+def exact(n: int) -> str:
+    """Return every byte, and the short form where it helps: `2,496,960 B (2.38 MiB)`."""
+    return f"{n:,} B" if n < 10_240 else f"{n:,} B ({short_size(n)})"

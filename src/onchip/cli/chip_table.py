@@ -51,7 +51,7 @@ def listed(found: Sequence[Chip]) -> Group:
                 _on_chip(chip),
                 _rate(chip, "macs_per_second"),
                 _rate(chip, "dram_bytes_per_second"),
-                visible(chip.description, 200),
+                visible(chip.description, 200) if chip.description else "-",
             )
     return Group(
         grid,
@@ -113,7 +113,7 @@ def datasheet(chip: Chip) -> Group:
     for key in chip.unknown:
         grid.add_row(visible(key), "unknown", "in no document that its file names")
     said: list[RenderableType] = [
-        Text(f"{visible(chip.name)}: {visible(chip.description, 200)}"),
+        Text(": ".join(visible(words, 200) for words in (chip.name, chip.description) if words)),
         Text(),
         grid,
         Text(),

@@ -13,6 +13,7 @@ from onchip.cli import complete
 from onchip.cli.answer import print_data
 from onchip.cli.app import app
 from onchip.cli.console import Json, stdout
+from onchip.plans.differences import only_planning_time
 
 
 @app.command()
@@ -30,6 +31,8 @@ def diff(
 ) -> None:
     """List every difference of two plans; exit code 1 if there is one.
 
+    Where only the time of planning differs, the plans are the same: exit code 0.
+
     Both files are read, and neither is proved: `onchip check` does that.
     """
     found = api.read(first).differences(api.read(second))
@@ -39,5 +42,5 @@ def diff(
         from onchip.report.differences import differences_table
 
         stdout().print(differences_table(found), soft_wrap=True)
-    if found:
+    if not only_planning_time(found):
         raise typer.Exit(1)

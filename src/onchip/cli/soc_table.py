@@ -73,7 +73,7 @@ def datasheet(soc: SoC) -> Group:
         told.append(f"Assumed, in no publication: {', '.join(soc.assumed)}.")
     told.append("-: not stated; networks for such a unit need profiles that were measured.")
     return Group(
-        Text(visible(f"{soc.name}: {soc.description}", 300)),
+        Text(": ".join(visible(words, 300) for words in (soc.name, soc.description) if words)),
         Text(),
         grid,
         Text(),

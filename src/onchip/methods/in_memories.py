@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from onchip.base.errors import Infeasible, NegativeAnswer
+from onchip.base.errors import AMONG, Infeasible, NegativeAnswer
 from onchip.machines.chip import Chip, Memory
 from onchip.methods.best import PATIENCE, in_tiles, why_whole
 from onchip.methods.level import beyond, chip_at, copied_bytes, crossing_bytes, level_of
@@ -83,9 +83,10 @@ def best_in_memories(
         except NegativeAnswer as no:
             if whole is None:
                 raise (missing if missing is not None and not isinstance(no, Infeasible) else no) from None
-            return Answer(whole, {}, (f"tiles in {level.name}: {no}",))
+            return Answer(whole, {}, (f"tiles in {level.name}: {str(no).split(AMONG)[0]}",))
     if whole is None:
-        return replace(tiled, notes=(*tiled.notes, f"whole operators over all memories: {missing}"))
+        why_not = str(missing).split(AMONG)[0]
+        return replace(tiled, notes=(*tiled.notes, f"whole operators over all memories: {why_not}"))
     far = {m.name for m in beyond(on, memories, level)}
     near = [m.name for m in memories if m.name not in far]
     crossing, alone = crossing_bytes(whole, near), tiled.plan.result.dram_bytes

@@ -15,7 +15,7 @@ from typing import Any
 from onchip.plans.json import to_json
 from onchip.plans.program import Plan
 
-__all__ = ["ABSENT", "Difference", "differences"]
+__all__ = ["ABSENT", "Difference", "differences", "only_planning_time"]
 
 MOST_LINES = 4_000
 """Longer programs are compared line by line only at their ends: else it would take minutes."""
@@ -51,6 +51,11 @@ class Difference:
 def differences(first: Plan, second: Plan) -> tuple[Difference, ...]:
     """Return every difference of two plans, in the order of their JSON form; none for a plan with itself."""
     return tuple(_of((), json.loads(to_json(first)), json.loads(to_json(second))))
+
+
+def only_planning_time(found: Sequence[Difference]) -> bool:
+    """Return whether the plans are the same but for the seconds that it took to make each."""
+    return all(one.where == ("result", "seconds") for one in found)
 
 
 def _of(where: tuple[str, ...], a: Any, b: Any) -> Iterator[Difference]:

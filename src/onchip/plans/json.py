@@ -13,7 +13,15 @@ from onchip.base.errors import PlanFormatError
 from onchip.base.fields import LIMIT
 from onchip.machines.chip import RATES, Memory
 from onchip.network.json import WireNetwork, network_from_wire, wire_network
-from onchip.plans.file_limits import NESTS, Option, format_of, nests_format, plan_chip, refuse_unwritable
+from onchip.plans.file_limits import (
+    FORMAT,
+    NESTS,
+    Option,
+    format_of,
+    nests_format,
+    plan_chip,
+    refuse_unwritable,
+)
 from onchip.plans.lines import row_reader, to_row
 from onchip.plans.program import (
     Cache,
@@ -105,14 +113,31 @@ def to_json(plan: Plan) -> str:
     return "{" + ",\n ".join(parts) + "}\n"
 
 
+def _stated_format(data: bytes) -> str:
+    """Return the format that a file states if it is another one of onchip's, else a plan's."""
+    try:
+        stated = msgspec.json.decode(data).get("format")
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, RecursionError):
+        stated = None
+    return stated if isinstance(stated, str) and stated.startswith("onchip.") else FORMAT
+
+
+def _nests(stated: str, where: str) -> bool:
+    try:
+        return nests_format(stated)
+    except ValueError as problem:
+        raise PlanFormatError(str(problem), where=where, item="format") from None
+
+
 def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
     """Return the plan in JSON. Raises `PlanFormatError` (`ModelError` for its network) with the key."""
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    wire = decode(data, _wire_plan(), where=where, error=PlanFormatError)
     try:
-        nests = nests_format(wire.format)
-    except ValueError as problem:
-        raise PlanFormatError(str(problem), where=where, item="format") from None
+        wire = decode(data, _wire_plan(), where=where, error=PlanFormatError)
+    except PlanFormatError:
+        _nests(_stated_format(data), where)
+        raise
+    nests = _nests(wire.format, where)
     try:
         chip = from_wire(PlanChip, wire.chip)
     except ValueError as problem:

@@ -26,8 +26,9 @@ class Bounds:
 
 
 def bounds_of(plan: Plan) -> Bounds:
-    """Return the three figures of a plan."""
-    return Bounds(plan.limit_bytes, _space(plan), plan.result.dram_bytes)
+    """Return the three figures of a plan; what moves no more than every schedule is the least."""
+    every, moved = plan.limit_bytes, plan.result.dram_bytes
+    return Bounds(every, moved if moved == every else _space(plan), moved)
 
 
 def _space(plan: Plan) -> int | None:
@@ -45,7 +46,7 @@ def _space(plan: Plan) -> int | None:
 def bound_rows(plan: Plan) -> tuple[tuple[int | None, str], tuple[int | None, str]]:
     """Return the figures besides the plan's own, with what each means; None for one that is not known."""
     found = bounds_of(plan)
-    claimed = ", as claimed" if standing(plan) == "claimed" else ""
+    claimed = ", as claimed" if standing(plan) == "claimed" and found.plan > found.every else ""
     unknown = ": not known" if found.space is None else ""
     return (
         (found.space, f"least of its space{claimed}{unknown}"),

@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from onchip.plans.differences import ABSENT, Difference
+from onchip.plans.differences import ABSENT, Difference, only_planning_time
 from onchip.report.grid import Grid
+from onchip.report.times import short_time
 from onchip.report.wording import visible
 
 __all__ = ["differences_table"]
@@ -26,13 +27,16 @@ def differences_table(found: Sequence[Difference]) -> RenderableType:
     """Return what differs, or the sentence that nothing does."""
     if not found:
         return Text("no difference")
+    if only_planning_time(found):
+        took = " and ".join(f"{side:.3g} s" for side in (found[0].first, found[0].second))
+        return Text(f"the same plan; making it took {took}")
     plain = [d for d in found if d.where[0] != "program"]
     program = [d for d in found if d.where[0] == "program"]
     parts: list[RenderableType] = [Text(_sentence(plain, program))]
     if plain:
         grid = Grid(("what", False), ("first", False), ("second", False), ("more", True))
         for d in sorted(plain, key=lambda d: _place(d.where[0])):
-            grid.add_row(_where(d.where), _value(d.first), _value(d.second), _more(d.first, d.second))
+            grid.add_row(_where(d.where), *_values(d))
         parts += [Text(), grid]
     if program:
         lines = [line for d in program for line in _lines(d)]
@@ -51,7 +55,15 @@ def _place(section: str) -> int:
 
 
 def _where(where: Sequence[str]) -> str:
-    return " ".join(visible(word, LONGEST) for word in where)
+    return " ".join(visible(word.removesuffix("_picoseconds"), LONGEST) for word in where)
+
+
+def _values(d: Difference) -> tuple[str, str, str]:
+    """Return both values and how much more the second is; times with their units."""
+    if d.where[-1].endswith("_picoseconds") and type(d.first) is type(d.second) is int:
+        more = d.second - d.first
+        return short_time(d.first), short_time(d.second), f"{'-' if more < 0 else '+'}{short_time(abs(more))}"
+    return _value(d.first), _value(d.second), _more(d.first, d.second)
 
 
 def _value(value: Any) -> str:
@@ -59,6 +71,8 @@ def _value(value: Any) -> str:
         return "-"
     if type(value) is int:
         return f"{value:,}"
+    if type(value) is float:
+        return f"{value:,.10g}"
     if isinstance(value, str):
         return visible(value, LONGEST)
     return visible(json.dumps(value), LONGEST)

@@ -208,7 +208,7 @@ def dram_bound(plan: Plan) -> int:
 def _goal(plan: Plan) -> tuple[int, int]:
     """Return the value of the plan's objective, and the bound claimed of it."""
     r = plan.result
-    if is_grouped(plan) and objective(plan) not in AIMS:
+    if objective(plan) == "dram" or (is_grouped(plan) and objective(plan) not in AIMS):
         return r.dram_bytes, dram_bound(plan)
     value, bound = {
         "peak": (r.extent_bytes, r.peak_lower_bound_bytes),
@@ -299,7 +299,8 @@ def status_sentence(plan: Plan, traffic: int) -> str:
     room = f"{plan.budget:,} bytes of scratchpad"
     if is_of_ram(plan):
         return _ram_sentence(plan)
-    if is_grouped(plan):
+    fits = plan.result.status == "optimal" and traffic == 0
+    if is_grouped(plan) or (objective(plan) == "dram" and not fits):
         return _aimed_sentence(plan, room) if objective(plan) in AIMS else _grouped_sentence(plan, room)
     if any(section.merge for section in plan.sections) and plan.result.status != "optimal":
         return _sectioned_sentence(plan, room)
@@ -517,7 +518,7 @@ def cost_of_dram(plan: Plan, timeline: Timeline) -> tuple[tuple[str, str], ...]:
     total = timeline.traffic.total
     bandwidth = plan.chip.dram_bytes_per_second
     if bandwidth is not None:
-        rows.append(("Time on the DRAM bus", f"{total / bandwidth * 1e3:,.3g} ms"))
+        rows.append(("Time on the DRAM bus", short_time(round(total / bandwidth * 1e12))))
     energy = plan.chip.dram_picojoules_per_byte
     if energy is not None:
         rows.append(("Energy of DRAM transfers", f"{total * energy * 1e-9:,.3g} mJ"))

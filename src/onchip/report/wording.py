@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from onchip.base.units import exact, short_size
+
 __all__ = ["SENTENCE", "SPACE", "exact", "short_size", "shorten", "visible"]
 
 _LONGEST = 240
@@ -31,21 +33,3 @@ def shorten(text: str, width: int) -> str:
         return text
     head = (width - 1) // 3
     return text[:head] + "…" + text[len(text) - (width - 1 - head) :]
-
-
-def short_size(n: int) -> str:
-    """Return three digits in binary units, as scratchpads are measured: `2.38 MiB`."""
-    if n < 1024:
-        return f"{n:,} B"
-    value, unit = n / 1024, "KiB"
-    for bigger in ("MiB", "GiB", "TiB"):
-        if value < 1023.5:
-            break
-        value, unit = value / 1024, bigger
-    digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
-    return f"{value:,.{digits}f} {unit}"
-
-
-def exact(n: int) -> str:
-    """Return every byte, and the short form where it helps: `2,496,960 B (2.38 MiB)`."""
-    return f"{n:,} B" if n < 10_240 else f"{n:,} B ({short_size(n)})"

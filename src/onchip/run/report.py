@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
-from onchip.base.units import format_bytes
+from onchip.base.units import exact
 from onchip.check.as_nests import OF_BYTES
 from onchip.run.moved import BytesMoved, GroupMoved
 
@@ -62,7 +62,7 @@ class RunReport:
         as_nests = f" for its tiles (run as nests: {', '.join(others)})" if others else ""
         return (
             f"{len(self.tiled):,} groups in {subgroups:,} tiles, {again:.1%} of the elements made again: the"
-            f" copies moved {format_bytes(counted)}, the plan states {format_bytes(stated)}{as_nests}"
+            f" copies moved {exact(counted)}, the plan states {exact(stated)}{as_nests}"
         )
 
     def _otherwise(self) -> list[str]:
@@ -86,15 +86,15 @@ class RunReport:
         rows = [
             f"{name}: {self.operators:,} operators executed, {self.tensors:,} tensors {verdict}",
             f"{self.optimised}: outputs within {self.optimised_difference:.2g} of it, relative",
-            f"moved, counted by the copies: compulsory {format_bytes(self.moved.compulsory)}, reload"
-            f" {format_bytes(self.moved.reload)}, spill {format_bytes(self.moved.spill)}"
-            f"{f', weights {format_bytes(self.moved.weights)}' if self.tiled else ''}: as planned"
+            f"moved, counted by the copies: compulsory {exact(self.moved.compulsory)}, reload"
+            f" {exact(self.moved.reload)}, spill {exact(self.moved.spill)}"
+            f"{f', weights {exact(self.moved.weights)}' if self.tiled else ''}: as planned"
             f"{' for nests' if self._otherwise() else ''}",
-            f"scratchpad: {format_bytes(self.arena_bytes)}, sizes and addresses x{self.scale}",
+            f"scratchpad: {exact(self.arena_bytes)}, sizes and addresses x{self.scale}",
         ]
         if self.moved.between:
             pairs = ", ".join(
-                f"{format_bytes(m.bytes)} from {_printable(m.source)} to {_printable(m.target)}"
+                f"{exact(m.bytes)} from {_printable(m.source)} to {_printable(m.target)}"
                 for m in self.moved.between
             )
             rows.append(f"moved between memories, counted by the copies: {pairs}: as planned")
@@ -102,7 +102,7 @@ class RunReport:
             rows.append(self._tiled())
         if self.in_place_bytes or self.joined:
             rows.append(
-                f"concats: {format_bytes(self.in_place_bytes)} of operands lay in place on chip and were not"
+                f"concats: {exact(self.in_place_bytes)} of operands lay in place on chip and were not"
                 f" moved, {self.joined:,} in DRAM had theirs side by side"
             )
         if self.in_parts or self.streamed_whole:

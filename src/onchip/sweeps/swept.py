@@ -145,6 +145,8 @@ class Swept:
             " DRAM bytes; x compulsory: the least over what every plan moves; the page and the table say why"
             " a size has no plan"
         )
+        if any(asked.planner == "plan" for asked in self.outcome.spec.asked):
+            legend += "; planner plan keeps tensors whole, joint has tiles, too"
         return Group(Text(self.sentence()), Text(), table, Text(legend, style="dim"))
 
     def sentence(self) -> str:

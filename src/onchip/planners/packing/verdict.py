@@ -101,7 +101,7 @@ def decide(
     multiple of `options.alignment`.
     """
     if capacity is None and not options.minimise:
-        raise UsageError("a capacity is needed unless the smallest is looked for")
+        raise UsageError("a capacity is needed: --capacity SIZE, or --minimise, which looks for the smallest")
     limits = Limits.of(options)
     given = _aligned(buffers, options.alignment)
     load = max_load(given)
