@@ -29,6 +29,18 @@ bool read_boolean(std::string text, bool& value) {
 
 }  // namespace
 
+const char* const usage =
+    "minimalloc --input=CSV --output=CSV --capacity=BYTES [flags]\n"
+    "Gives every buffer of a table an offset, so that no two that live together share bytes.\n"
+    "  --input CSV             buffers: id, lower, upper, size; alignment, gaps, hint, offset as MiniMalloc has them\n"
+    "  --output CSV            the same table with offsets\n"
+    "  --capacity BYTES        bytes of memory\n"
+    "  --timeout DURATION      as 10s, 1.5m or inf (default inf)\n"
+    "  --minimize_capacity     the lowest end that there is, within the capacity\n"
+    "  --validate              check the answer and print its height\n"
+    "  --print_solution        draw the answer\n"
+    "MiniMalloc's flags for its own search are accepted and change nothing. Exit code 0: solved, 1: not.\n";
+
 bool read_integer(std::string text, std::int64_t& number) {
     constexpr std::string_view spaces = " \t\n\v\f\r";
     const auto first = text.find_first_not_of(spaces);
@@ -80,7 +92,8 @@ Flags read_flags(const std::vector<std::string>& arguments, std::string& error) 
     bool rule = true;
     std::map<std::string, bool*> booleans{{"validate", &flags.validate},
                                           {"minimize_capacity", &flags.minimize_capacity},
-                                          {"print_solution", &flags.print_solution}};
+                                          {"print_solution", &flags.print_solution},
+                                          {"help", &flags.help}};
     for (const char* name : rules) booleans[name] = &rule;
     std::map<std::string, std::string*> words{{"input", &flags.input}, {"output", &flags.output}, {"preordering_heuristics", &ignored}};
     for (std::size_t i = 0; i < arguments.size() && error.empty(); ++i) {

@@ -74,6 +74,10 @@ int main(int argc, char** argv) {
     std::string error;
     const Flags flags = minimalloc::read_flags(std::vector<std::string>(argv + 1, argv + argc), error);
     if (!error.empty()) return fail("ERROR: " + error);
+    if (flags.help) {
+        std::cout << minimalloc::usage;
+        return 0;
+    }
     std::ifstream file(flags.input, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     if (!file.is_open() || file.bad()) return fail("Opening file " + flags.input + " failed.");

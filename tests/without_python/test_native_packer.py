@@ -152,6 +152,13 @@ def test_the_least_capacity_is_found(build: Path, tmp_path: Path) -> None:
         assert run(build, source, f"--capacity={least - 1}", "--minimize_capacity").returncode == 1
 
 
+def test_the_help_names_every_flag_that_counts(build: Path, tmp_path: Path) -> None:
+    done = run(build, tmp_path / "none.csv", "--help")
+    assert done.returncode == 0
+    for flag in ("input", "output", "capacity", "timeout", "minimize_capacity", "validate", "print_solution"):
+        assert f"--{flag} " in done.stdout
+
+
 @pytest.mark.parametrize(
     ("text", "flags", "says"),
     [
