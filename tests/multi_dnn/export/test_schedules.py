@@ -270,7 +270,7 @@ def test_the_builder_script_covers_every_layer_once_on_its_device(tmp_path: Path
 
     def build(*args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "build.py", *args], cwd=tmp_path, capture_output=True, text=True, check=False
+            [sys.executable, "-B", "build.py", *args], cwd=tmp_path, capture_output=True, text=True, check=False
         )
 
     assert build("one=model.onnx").returncode
@@ -326,7 +326,7 @@ def test_every_dla_has_its_own_core(tmp_path: Path) -> None:
     (tmp_path / "build.py").write_bytes(export_schedule(made, "tensorrt"))
     (tmp_path / "tensorrt.py").write_text(FAKE_TENSORRT)
     (tmp_path / "model.onnx").write_text(json.dumps([f"layer{n}{half}" for n in range(10) for half in "ab"]))
-    command = [sys.executable, "build.py", "one=model.onnx", "two=model.onnx"]
+    command = [sys.executable, "-B", "build.py", "one=model.onnx", "two=model.onnx"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     built = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.plan")}
     assert {name: (engine["device"], engine["core"]) for name, engine in built.items()} == {
