@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from onchip.export.layout import Copy, Residency, Stream, layout_of
+from onchip.export.layout import Copy, Residency, layout_of
 from onchip.plans import Plan
 
 __all__ = ["FORMAT", "write"]
@@ -43,7 +44,7 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
         "copies": [_copy(c) for c in layout.copies],
     }
     if layout.streams:
-        tables["streams"] = [_stream(s) for s in layout.streams]
+        tables["streams"] = [asdict(s) for s in layout.streams]
     if layout.joined:
         tables["joined_steps"] = list(layout.joined)
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
@@ -65,16 +66,6 @@ def _residency(r: Residency) -> dict[str, Any]:
     if r.parts:
         row["parts"] = list(r.parts)
     return row if r.over is None else {**row, "over": r.over, "by": r.by}
-
-
-def _stream(s: Stream) -> dict[str, Any]:
-    return {
-        "step": s.step,
-        "direction": s.direction,
-        "tensor": s.tensor,
-        "bytes": s.bytes,
-        "reason": s.reason,
-    }
 
 
 def _copy(c: Copy) -> dict[str, Any]:

@@ -270,7 +270,11 @@ def test_the_builder_script_covers_every_layer_once_on_its_device(tmp_path: Path
 
     def build(*args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-B", "build.py", *args], cwd=tmp_path, capture_output=True, text=True, check=False
+            [sys.executable, "-B", "build.py", *args],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     assert build("one=model.onnx").returncode

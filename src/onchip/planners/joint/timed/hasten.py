@@ -17,7 +17,7 @@ from onchip.network.vector_work import vector_operations
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.renamed import renamed
 from onchip.planners.joint.timed.aim import Aim
-from onchip.planners.joint.timed.compiled import NestTime, compiled_for
+from onchip.planners.joint.timed.compiled import Compiled, NestTime, compiled_for
 from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest, spelled_nest
 from onchip.planners.joint.timed.pricing import Priced, TimedGroup
@@ -139,6 +139,17 @@ class Fastest:
         _, _, axes, found = min(fit, key=lambda one: one[:2])
         return axes, found
 
+    def compiled(self, operators: tuple[int, ...], streamed: Collection[int]) -> Compiled | None:
+        """Return what prices and searches the nests of a group; None where the core takes none."""
+        return compiled_for(
+            self.problem.network,
+            operators,
+            streamed,
+            self.tiles,
+            alignment=self.problem.alignment,
+            accumulator=self.problem.accumulator,
+        )
+
     def search(
         self,
         operators: tuple[int, ...],
@@ -152,14 +163,7 @@ class Fastest:
         self.searches += 1
         self.spent += effort
         group = self.group(operators, streamed)
-        compiled = compiled_for(
-            self.problem.network,
-            operators,
-            streamed,
-            self.tiles,
-            alignment=self.problem.alignment,
-            accumulator=self.problem.accumulator,
-        )
+        compiled = self.compiled(operators, streamed)
         known = None if own is None else self.priced(group, own, room)
         if compiled is None:
             return known

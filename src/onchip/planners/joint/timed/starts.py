@@ -16,7 +16,7 @@ from onchip.base.errors import NegativeAnswer
 from onchip.machines.chip import Chip, Rates
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.timed.compiled import NestTime, compiled_for
+from onchip.planners.joint.timed.compiled import NestTime
 from onchip.planners.joint.timed.hasten import Fastest
 from onchip.planners.joint.timed.nests_for import NestsFor
 from onchip.planners.joint.timed.pricing import Priced
@@ -69,16 +69,8 @@ class Sliced(FewestBytes):
         seed: int = 0,
         others: Iterable[Nest] = (),
     ) -> Priced | None:
-        problem = self.problem
-        axes = axes_of(problem.network, operators)
-        compiled = compiled_for(
-            problem.network,
-            operators,
-            streamed,
-            self.tiles,
-            alignment=problem.alignment,
-            accumulator=problem.accumulator,
-        )
+        axes = axes_of(self.problem.network, operators)
+        compiled = self.compiled(operators, streamed)
         best: NestTime | None = None
         if compiled is not None and isinstance(axes, GroupAxes) and len(operators) == 1:
             sides = {side.size for side in self.tiles.sides}
