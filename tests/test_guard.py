@@ -273,7 +273,7 @@ def test_a_compiler_that_is_killed_leaves_nothing(number: int, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_signals_at_random_moments_leave_nothing(
     command: str, seed: int, given: Path, tmp_path: Path

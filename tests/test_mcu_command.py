@@ -101,7 +101,10 @@ REAL = {
 
 @needs_toolchain
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.campaign) if name.startswith("mcunet") else name for name in REAL],
+)
 def test_the_public_networks_run_in_little_ram(
     name: str, shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

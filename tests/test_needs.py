@@ -181,7 +181,10 @@ def test_the_answer_no_is_data(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("objective", "way"), [("free", "held"), ("once", "again"), ("least", "once")])
+@pytest.mark.parametrize(
+    ("objective", "way"),
+    [("free", "held"), ("once", "again"), pytest.param("least", "once", marks=pytest.mark.campaign)],
+)
 def test_a_microcontroller_needs_stack_and_statics_too(
     way: str,
     objective: str,

@@ -24,8 +24,10 @@ from page_marks import marks  # noqa: E402
 PAGE = (ROOT / "docs" / "corun.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name if name == "table6" else pytest.param(name, marks=pytest.mark.slow) for name in SECTIONS]
+    "name",
+    [pytest.param(name, marks=pytest.mark.campaign) if name == "orders" else name for name in SECTIONS],
 )
 def test_a_table_is_what_its_script_prints(name: str) -> None:
     begin, end = marks(name)

@@ -26,6 +26,8 @@ from onchip.multi_dnn.published import experiments  # noqa: E402
 PAGE = (ROOT / "docs" / "hax-conn.md").read_text(encoding="utf-8")
 OTHER = ("pairs", "fig6", "fig7", "planning", "searched", "z3", "z3_long")
 """Sections of times, and of one of several schedules that are as good."""
+LONG = ("claims", "layers", "sensitivity", "strength", "table8", "transitions")
+"""Sections of some five seconds and more: the page's script prints them again."""
 QUICK = ("table2", "readings", "table4", "table7", "fig1", "fig3", "fig4")
 """Sections that the quick run prints again; the whole one prints all but `OTHER`."""
 
@@ -57,7 +59,7 @@ def test_a_section_is_what_the_script_prints(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.campaign] if name == "claims" else [])
+        pytest.param(name, marks=[pytest.mark.campaign] if name in LONG else [])
         for name in SECTIONS
         if name not in (*OTHER, *QUICK)
     ],

@@ -32,6 +32,7 @@ ZOO = (
     "shufflenet_v2_x1_0",
     "squeezenet1_0",
 )
+LARGE = ("inception_resnet_v2", "resnet50")
 
 
 def planned(source: Source, budget: int, rules: str) -> Plan:
@@ -72,10 +73,10 @@ def test_networks_made_of_modules_execute(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_networks_made_of_modules_execute(tmp_path: Path) -> None:
-    reports = [r for seed in range(100, 150) for r in _execute_random(Random(seed), tmp_path)]
-    assert sum(r.joined for r in reports) > 5
-    assert sum(len(r.in_parts) for r in reports) > 25
-    assert sum(r.in_place_bytes > 0 for r in reports) > 25
+    reports = [r for seed in range(100, 125) for r in _execute_random(Random(seed), tmp_path)]
+    assert sum(r.joined for r in reports) > 2
+    assert sum(len(r.in_parts) for r in reports) > 12
+    assert sum(r.in_place_bytes > 0 for r in reports) > 12
 
 
 def _execute_random(random: Random, folder: Path) -> list[RunReport]:
@@ -96,7 +97,9 @@ def _execute_random(random: Random, folder: Path) -> list[RunReport]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.campaign) if name in LARGE else name for name in ZOO]
+)
 def test_the_zoo_executes(name: str) -> None:
     source = load(f"zoo:{name}")
     for rules in RULES if name != "inception_resnet_v2" else RULES[:1]:

@@ -61,6 +61,6 @@ def test_there_are_light_networks() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mobilenet_v2", "densenet121", "vit_b_16", "nasnetalarge"])
+@pytest.mark.parametrize("name", ["mobilenet_v2", "densenet121", "vit_b_16"])
 def test_zoo_networks_execute(name: str) -> None:
     execute(f"zoo:{name}")

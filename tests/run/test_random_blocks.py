@@ -41,6 +41,6 @@ def test_matrices_of_several_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [500, 501, 505])
+@pytest.mark.parametrize("seed", [500, pytest.param(501, marks=pytest.mark.campaign), 505])
 def test_blocks(seed: int, tmp_path: Path) -> None:
     assert executed(seed, tmp_path)

@@ -181,7 +181,9 @@ APART = {
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", APART)
-@pytest.mark.parametrize("channels", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "channels", [1, pytest.param(2, marks=pytest.mark.campaign), pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_channels_that_meet_at_a_distance(name: str, channels: int) -> None:
     """Every set of streamed tensors runs with right values where the checker proves it, and only there."""
     source = found(parser.parse_model(HEADER + APART[name]), "op", "file")

@@ -160,7 +160,7 @@ def test_turns_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("granularity", ["op", "fused"])
 @pytest.mark.parametrize("name", MODELS)
 def test_many_nests_along_windows(name: str, granularity: str, tmp_path: Path) -> None:
-    drawn(alone_of(name, tmp_path, granularity), 100, f"{name} {granularity}")
+    drawn(alone_of(name, tmp_path, granularity), 40, f"{name} {granularity}")
 
 
 @pytest.mark.thorough

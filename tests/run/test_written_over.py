@@ -21,6 +21,7 @@ ZOO = (
     "squeezenet1_0",
     "vit_b_16",
 )
+LARGE = ("amoebanet_d", "vit_b_16")
 
 
 def executed(model: str, granularity: str = "fused") -> int:
@@ -39,7 +40,9 @@ def test_shortcuts_are_written_over_and_executed() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.campaign) if name in LARGE else name for name in ZOO]
+)
 def test_the_zoo_in_place_executes(name: str) -> None:
     executed(f"zoo:{name}")
 

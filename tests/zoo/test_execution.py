@@ -29,6 +29,8 @@ SLOW = (
     "transformer",
     "vit_b_16",
 )
+LARGE = ("alexnet", "amoebanet_d", "vit_b_16")
+"""Take seconds: `benchmarks/execute_zoo.py` runs all."""
 
 
 def outputs(model: onnx.ModelProto, seed: int) -> np.ndarray[Any, Any]:
@@ -44,7 +46,16 @@ def outputs(model: onnx.ModelProto, seed: int) -> np.ndarray[Any, Any]:
     return np.asarray(result)
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *QUICK,
+        *(
+            pytest.param(name, marks=pytest.mark.campaign if name in LARGE else pytest.mark.slow)
+            for name in SLOW
+        ),
+    ],
+)
 def test_outputs_are_finite_and_depend_on_the_input(name: str) -> None:
     model = fill_weights(onnx.load_model_from_string(zoo.model_bytes(name)), seed=1)
     first, second = outputs(model, seed=1), outputs(model, seed=2)

@@ -159,7 +159,7 @@ def network(name: str) -> Network:
     return network_of(model_of(made_model(name), name=name, where=name))
 
 
-LARGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("made:vww_96", "made:mcunet_vww")]
+LARGER = [pytest.param(name, marks=pytest.mark.campaign) for name in ("made:vww_96", "made:mcunet_vww")]
 
 
 @pytest.mark.thorough

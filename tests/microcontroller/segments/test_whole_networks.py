@@ -55,7 +55,7 @@ def test_networks_for_microcontrollers_stay_as_small_as_they_were(name: str, mod
 
 
 TIGHT = [
-    pytest.param(name, mode, marks=pytest.mark.slow if "vww" in name else ())
+    pytest.param(name, mode, marks=pytest.mark.campaign if "vww" in name and mode != "held" else ())
     for name in ONCE
     for mode in (("again",) if name == "made:mcunet_vww" else ("held", "once", "again"))
 ]
