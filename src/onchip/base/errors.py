@@ -186,7 +186,6 @@ class Infeasible(NegativeAnswer):
         super().__init__(
             f"infeasible: {who} needs {least}{needs:,} bytes, {within} has {has:,}"
             f" ({least}{needs - has:,} missing), because of {because}"
-            + (", some over one another" if sum(size for _, size in tensors) > needs else "")
             + ("" if proved else "; not every size of its boxes was tried")
             + ("" if mr is None else f"; whole, every operator runs within {mr:,} (MR)")
             + ("" if mp is None else f", without spills and reloads within {mp:,} at least (MP)")
