@@ -51,5 +51,7 @@ def test_a_wrong_board_names_file_and_key(change: tuple[str, str], named: str, t
 
 
 def test_an_unknown_board_names_the_list() -> None:
-    with pytest.raises(ChipError, match=r"nucleo: no such board; `onchip boards`"):
-        load_board("nucleo")
+    with pytest.raises(ChipError, match=r"teapot: no such board; `onchip boards`"):
+        load_board("teapot")
+    with pytest.raises(ChipError, match=r"did you mean .*nucleo-f411re.*\? `onchip boards`"):
+        load_board("Nucleo-F411")

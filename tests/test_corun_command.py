@@ -282,7 +282,8 @@ def test_every_refusal_is_a_line_and_leaves_no_file(
     one.write_text("group,gpu_ms\na,1\n")
     out = tmp_path / "out.json"
     for args, words in (
-        ((*twice, "--soc", "nowhere"), "no such SoC"),
+        ((*twice, "--soc", "nowhere"), "no such SoC; `onchip socs`"),
+        ((*twice, "--soc", "orin"), "did you mean orin-agx? "),
         ((*twice, "--objective", "speed"), "--objective"),
         ((*twice, "--contention", "odd"), "light, medium, heavy, none"),
         ((*twice, "--after", "1:2", "--after", "2:1"), "waits, directly or not, for itself"),

@@ -159,7 +159,9 @@ def workload(
     on = soc if isinstance(soc, SoC) else load_soc(soc)
     named = [str(model) for model in models if isinstance(model, str | Path)]
     source = Profiles.asked(on, named, how.profile, how.most_groups, reading)
-    return workload_of([source.of(model, progress) for model in models], on, how)
+    profiles = [source.of(model, progress) for model in models]
+    source.refuse_unknown()
+    return workload_of(profiles, on, how)
 
 
 def refuse_no_list(models: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -294,3 +295,9 @@ def test_the_representation_of_an_answer_fits_one_screen() -> None:
     broken = onchip.Plan.of(replace(plan, program=plan.program[1:]))
     assert repr(broken).startswith("squeezenet1_0 on generic: ")
     assert "\n" not in repr(broken)
+
+
+def test_the_repr_of_a_network_and_of_a_layout_is_one_line() -> None:
+    plan = onchip.plan("zoo:squeezenet1_0", budget="MR", fuse=False)
+    assert re.fullmatch(r"Network\('squeezenet1_0': 38 operators, 39 tensors .*\)", repr(plan.network))
+    assert re.fullmatch(r"Layout\(\d+ steps, \d+ residencies, \d+ copies, 0 streams\)", repr(plan.layout()))

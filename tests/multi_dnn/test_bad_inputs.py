@@ -190,7 +190,7 @@ def test_bad_socs(
         ("--profile", "x=y", "--profile"),
         ("--profile", "measured", "--soc local"),
         ("--pin", "0,1", "--pin"),
-        ("--soc", "Xavier", "built in: local"),
+        ("--soc", "Xavier", "did you mean xavier-agx? "),
         ("-o", "/nonexistent/x.json", "its folder does not exist"),
     ],
 )

@@ -81,6 +81,12 @@ class Layout:
     streams: tuple[Stream, ...] = ()
     joined: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"Layout({len(self.steps):,} steps, {len(self.residencies):,} residencies,"
+            f" {len(self.copies):,} copies, {len(self.streams):,} streams)"
+        )
+
 
 class Place(NamedTuple):
     """A tensor lies at `address` of `memory` while the steps `first` ... `end` - 1 run."""

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from onchip.base.close_names import did_you_mean
 from onchip.base.errors import ChipError
 from onchip.base.files import read_bytes
 from onchip.base.toml_file import parse_toml
@@ -74,8 +75,11 @@ def load_board(name_or_path: str | Path) -> Board:
     for board in known:
         if board.name == text:
             return board
+    hint = did_you_mean(text, (board.name for board in known))
     raise ChipError(
-        "no such board; `onchip boards` lists those built in; or give the path of a .toml file", where=text
+        f"no such board; {hint and hint + '? '}`onchip boards` lists those built in;"
+        " or give the path of a .toml file",
+        where=text,
     )
 
 

@@ -7,7 +7,6 @@ them in the parts that `onchip.machines.chip_parts` defines.
 
 from __future__ import annotations
 
-import difflib
 import re
 import warnings
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onchip.base.close_names import did_you_mean
 from onchip.base.errors import ChipError
 from onchip.base.fields import OUTSIDE, Member, members
 from onchip.base.files import read_bytes
@@ -194,10 +194,10 @@ def load_chip(name_or_path: str | Path) -> Chip:
     if NAME.fullmatch(text) and (file := folder / f"{text}.toml").is_file():  # of that name, as a test holds
         return parse_chip(file.read_bytes(), file.name)
     names = [chip.name for chip in builtin_chips()]
-    close = difflib.get_close_matches(text.lower(), names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    hint = did_you_mean(text, names)
     raise ChipError(
-        f"no such chip; {hint}`onchip chips` lists those built in; or give the path of a .toml file",
+        f"no such chip; {hint and hint + '? '}`onchip chips` lists those built in;"
+        " or give the path of a .toml file",
         where=text,
     )
 
@@ -213,10 +213,7 @@ def chip_of(table: Mapping[str, Any], where: str) -> Chip:
     allowed = set(keys) - {"memories"} | {"memory", "tiles", *ORIGIN_KEYS}
     for key in table:
         if key not in allowed:
-            close = difflib.get_close_matches(key, allowed, n=3, cutoff=0.5)
-            hint = (
-                f"did you mean {' or '.join(close)}" if close else "docs/chips.md lists those that there are"
-            )
+            hint = did_you_mean(key, allowed, otherwise="docs/chips.md lists those that there are")
             raise ChipError(f"unknown key; {hint}", where=where, item=key)
     for key in ("name", "alignment_bytes", "element"):
         if table.get(key) is None:

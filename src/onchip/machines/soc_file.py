@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from onchip.base.close_names import did_you_mean
 from onchip.base.errors import ChipError
 from onchip.base.files import read_bytes
 from onchip.base.toml_file import parse_toml
@@ -81,8 +82,12 @@ def load_soc(name_or_path: str | Path) -> SoC:
     for soc in known:
         if soc.name == text:
             return soc
-    names = ", ".join(soc.name for soc in known)
-    raise ChipError(f"no such SoC; built in: {names}; or give the path of a .toml file", where=text)
+    hint = did_you_mean(text, (soc.name for soc in known))
+    raise ChipError(
+        f"no such SoC; {hint and hint + '? '}`onchip socs` lists those built in;"
+        " or give the path of a .toml file",
+        where=text,
+    )
 
 
 def contention_toml(name: str, unit: str, constants: Contention) -> str:

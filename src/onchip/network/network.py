@@ -35,6 +35,12 @@ class Network:
     granularity: str = "op"
     element: str = "int8"
 
+    def __repr__(self) -> str:
+        return (
+            f"Network({self.name[:80]!r}: {len(self.operators):,} operators, {len(self.tensors):,} tensors"
+            f" of {self.element}, {sum(op.weight_bytes for op in self.operators):,} B of weights)"
+        )
+
     # -- construction ------------------------------------------------------------------------------------
 
     @classmethod

@@ -25,10 +25,18 @@ from onchip.readers.vendor import vendor_shapes
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["contradiction", "infer", "node_types", "parse_dims"]
+__all__ = ["UnknownDimension", "contradiction", "infer", "node_types", "parse_dims"]
 
 
 MAX_DIM = (1 << 31) - 1
+
+
+class UnknownDimension(UsageError):
+    """`--dims` gives a value to a dimension that is not open in the model."""
+
+    def __init__(self, dimension: str, reason: str) -> None:
+        self.dimension = dimension
+        super().__init__(reason, item="dims")
 
 
 def parse_dims(text: str) -> dict[str, int]:
@@ -152,8 +160,8 @@ def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] |
             dim.dim_value = dims[symbol]
     unknown = sorted(set(dims) - used)
     if unknown:
-        raise UsageError(
-            f"no input of {graph.where} has a dimension {unknown[0]} without a value", item="dims"
+        raise UnknownDimension(
+            unknown[0], f"no input of {graph.where} has a dimension {unknown[0]} without a value"
         )
     if resize is not None and not resized:
         raise graph.refuse("cannot be resized: no input has the form of an image", "inputs")

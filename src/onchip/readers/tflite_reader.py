@@ -9,7 +9,7 @@ from typing import Literal
 from onchip.base.errors import UsageError
 from onchip.network import Geometry, Network, OperatorSpec, TensorKind
 from onchip.readers.elements import NAMES, value_bytes
-from onchip.readers.shapes import parse_dims
+from onchip.readers.shapes import UnknownDimension, parse_dims
 from onchip.readers.source import ReadOptions, Source, TfliteExecutable
 from onchip.readers.tflite_geometry import geometry_of
 from onchip.readers.tflite_graph import Node, TfliteGraph, parse
@@ -45,7 +45,7 @@ def _confirm(graph: TfliteGraph, dims: str) -> None:
     }
     for key, value in parse_dims(dims).items():
         if key not in stated:
-            raise UsageError(f"{key} is no dimension of an input; there are {', '.join(stated)}", item="dims")
+            raise UnknownDimension(key, f"{key} is no dimension of an input; there are {', '.join(stated)}")
         if stated[key] > 0 and stated[key] != value:
             raise UsageError(
                 f"{key} is {stated[key]} in the file, and every shape in it follows from that", item="dims"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.base.errors import MissingExtra, ModelError, OnchipError
 from onchip.readers.reference import remember, split_reference
+from onchip.readers.shapes import UnknownDimension, parse_dims
 from onchip.readers.source import Executable, ReadOptions, Source
 from onchip.readers.torch_archive import Leaf, clean_archive
 
@@ -36,6 +37,7 @@ def read_function(text: str, options: ReadOptions) -> Source:
     mapping of keyword arguments. Raises `ModelError` in one line for a module that cannot be imported, a
     function that fails or returns something else, and a program that `torch.export` refuses.
     """
+    _refuse_dims(options, text)
     _torch()
     module_name, function_name = split_reference(text)
     function = _import(module_name, function_name, text)
@@ -82,12 +84,22 @@ def read_module(
     return _read(program, options or ReadOptions(), name=name, where=where, module=module)
 
 
+def _refuse_dims(options: ReadOptions, where: str) -> None:
+    for name in parse_dims(options.dims):
+        raise UnknownDimension(
+            name,
+            f"{where} has the sizes of its example inputs, and no dimension {name} without a value;"
+            " torch.onnx.export keeps dimensions open",
+        )
+
+
 def read_pt2(path: Path, options: ReadOptions, *, where: str) -> Source:
     """Return the network in a file of `torch.export.save`.
 
     The file is read and checked without torch, which then loads an archive written from the parts that were
     understood. Raises `ModelError` for anything but tensors and calls of known operators.
     """
+    _refuse_dims(options, where)
     clean = clean_archive(path, where=where)
     remember(str(path))
     with clean.archive:

@@ -61,8 +61,8 @@ class RunReport:
         others = self._otherwise()
         as_nests = f" for its tiles (run as nests: {', '.join(others)})" if others else ""
         return (
-            f"{len(self.tiled):,} groups in {subgroups:,} tiles, {again:.1%} of the elements made again: the"
-            f" copies moved {exact(counted)}, the plan states {exact(stated)}{as_nests}"
+            f"{len(self.tiled):,} groups in {subgroups:,} tiles, {again:.1%} of the elements made again:"
+            f" copies inside them moved {exact(counted)}, the plan states {exact(stated)}{as_nests}"
         )
 
     def _otherwise(self) -> list[str]:

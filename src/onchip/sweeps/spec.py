@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from onchip.base.close_names import did_you_mean
 from onchip.base.errors import ChipError, UsageError
 from onchip.base.files import read_bytes
 from onchip.base.toml_file import parse_toml
@@ -140,8 +140,7 @@ def _sections() -> list[str]:
 
 def _known(key: str, known: tuple[str, ...] | list[str], where: str, item: str) -> None:
     if key not in known:
-        close = difflib.get_close_matches(key, known, n=2, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}" if close else f"known: {', '.join(known)}"
+        hint = did_you_mean(key, known, otherwise=f"known: {', '.join(known)}", most=2)
         raise UsageError(f"unknown key; {hint}", where=where, item=item)
 
 

@@ -7,13 +7,13 @@ ONNX file. `scripts/make_zoo.py` made them.
 
 from __future__ import annotations
 
-import difflib
 import lzma
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from onchip.base.close_names import did_you_mean
 from onchip.base.errors import ModelError
 
 __all__ = ["Entry", "describe", "model_bytes", "names"]
@@ -50,8 +50,7 @@ def describe(name: str) -> Entry:
     """Return the entry of `name`; raises `ModelError` with the closest names for an unknown network."""
     catalogue = _catalogue()
     if name not in catalogue:
-        close = difflib.get_close_matches(name.lower(), catalogue, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(catalogue)}"
+        hint = did_you_mean(name, catalogue, otherwise=f"there are {', '.join(catalogue)}")
         raise ModelError(f"no such built-in network; {hint}", where=f"zoo:{name}")
     return catalogue[name]
 

@@ -15,7 +15,7 @@ from onchip.multi_dnn.judged import Judged
 from onchip.multi_dnn.report.words import idle_reason, milliseconds
 from onchip.multi_dnn.schedule import Step
 from onchip.multi_dnn.timeline import Segment, Timeline
-from onchip.report.svg import element, fitted, number, picture, title
+from onchip.report.svg import NARROW, element, fitted, number, picture, title
 from onchip.report.wording import visible
 
 __all__ = ["MOST", "SHADES", "by_network", "by_unit", "in_small"]
@@ -190,7 +190,7 @@ class _Drawing:
             y, why = self.lane(idle.unit), visible(idle_reason(self.made, idle))
             told = f"{self.unit(idle.unit)} idle for {milliseconds(idle.end - idle.start)} ms: {why}"
             parts = [element("rect", x=left, y=y, width=wide, height=LANE, class_="gap")]
-            words = _words(why, wide - 8, 10)
+            words = _begun(why, wide - 8, 10)
             if words:
                 parts.append(
                     element("text", words, x=left + 5, y=y + LANE / 2 + 4, class_="quiet small through")
@@ -340,6 +340,15 @@ def _words(text: str, width: float, size: float) -> str:
     """Return the text as far as it fits; empty where less than half of it would be left."""
     found = fitted(text, width, size)
     return found if 2 * len(found) >= len(text) else ""
+
+
+def _begun(text: str, width: float, size: float) -> str:
+    """Return the whole words of a sentence that fit, with an ellipsis; empty where only one would be left."""
+    room = int(width / (size * NARROW))
+    if len(text) <= room:
+        return text
+    head = text[: max(room, 0)].rpartition(" ")[0]
+    return f"{head}\N{HORIZONTAL ELLIPSIS}" if " " in head else ""
 
 
 def _nice(step: float) -> float:

@@ -35,7 +35,9 @@ def verdict_lines(made: Judged) -> list[str]:
     found += [f"  latency of {visible(job.name)} {milliseconds(ms)} ms" for job, ms in rows[:MOST_NETWORKS]]
     if len(rows) > MOST_NETWORKS:
         found.append(f"  and {len(rows) - MOST_NETWORKS:,} more networks")
-    found.append(f"  {line.fps:,.2f} frames per second; {changes:,} changes of units")
+    found.append(
+        f"  {line.fps:,.2f} frames per second; {changes:,} change{'s' if changes != 1 else ''} of units"
+    )
     found += [
         f"  {text}"
         for text in (_overlapping(made), _own_constants(made), _beside(made), _bounded(made))

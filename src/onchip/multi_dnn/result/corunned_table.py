@@ -73,6 +73,8 @@ def _networks(made: Judged, width: int) -> Grid:
         source = job.profile.source or "not said"
         if job.profile.synthetic and "synthetic" not in source:
             source = f"synthetic: {source}"
+        if job.profile.synthetic:
+            source = source.partition(", ")[0]  # what it is scaled to stands in the report
         rows.append([
             visible(shorten(job.name, 24)),
             visible(shorten(source, 26)),

@@ -21,6 +21,7 @@ from onchip.network import Network
 
 if TYPE_CHECKING:
     from onchip.readers import Source
+    from onchip.readers.shapes import UnknownDimension
 
 __all__ = ["Profiles"]
 
@@ -44,6 +45,8 @@ class Profiles:
     """Measure on this machine; always so where the SoC is only engines without known figures."""
     seen: dict[str, Profile] = field(default_factory=dict, compare=False)
     """The profiles measured already, by the model as it was written."""
+    lacked: dict[str, list[UnknownDimension | None]] = field(default_factory=dict, compare=False)
+    """For each dimension of `--dims`, of every model read why it has none; None where it has one."""
 
     @classmethod
     def asked(
@@ -126,24 +129,48 @@ class Profiles:
                 return self.seen[text]
             if text == "zoo:googlenet" and not self.synthetic and self._is_xavier():
                 return googlenet()
-            from onchip.readers import ReadOptions, load
-
-            model = load(model, ReadOptions(**self.reading))
+            model = self._read(model)
         elif self.measured:
             return self._measure(model, progress)
         network = model if isinstance(model, Network) else model.network
         made = synthetic_profile(network, self.soc, most=self.most_groups)
         return made if isinstance(model, Network) else _in_the_files_names(made, model)
 
+    def _read(self, model: str | Path) -> Source:
+        """Read a model; the values of `--dims` are for those networks that have such dimensions."""
+        from onchip.readers import ReadOptions, load
+        from onchip.readers.shapes import UnknownDimension, parse_dims
+
+        text = self.reading.get("dims", "")
+        dims = parse_dims(text) if isinstance(text, str) else {}  # `load` refuses the rest
+        mine = dict(dims)
+        while True:
+            if isinstance(text, str):
+                text = ",".join(f"{name}={size}" for name, size in mine.items())
+            try:
+                source = load(model, ReadOptions(**{**self.reading, "dims": text}))
+            except UnknownDimension as problem:
+                del mine[problem.dimension]
+                self.lacked.setdefault(problem.dimension, []).append(problem)
+                continue
+            for name in mine:
+                self.lacked.setdefault(name, []).append(None)
+            return source
+
+    def refuse_unknown(self) -> None:
+        """Raise `UnknownDimension` for a dimension of `--dims` that no model has."""
+        for why in self.lacked.values():
+            if (first := why[0]) is not None and None not in why:
+                raise first
+
     def _measure(
         self, model: str | Path | Source | Network, progress: Callable[[str], None] | None
     ) -> Profile:
         from onchip.multi_dnn.local.measuring import measure
-        from onchip.readers import ReadOptions, load
 
         if isinstance(model, Network):
             raise UsageError("is sizes only: there is nothing to execute and measure", where=model.name)
-        source = load(model, ReadOptions(**self.reading)) if isinstance(model, str | Path) else model
+        source = self._read(model) if isinstance(model, str | Path) else model
         return measure(source, self.soc, most=self.most_groups, progress=progress)
 
     def _is_xavier(self) -> bool:
