@@ -53,7 +53,7 @@ void bind(nb::module_& m) {
     answer<Found>(m, "JointFound", Field("steps", &Found::steps), Field("bound", &Found::bound),
                   Field("complete", &Found::complete), Field("end", &Found::end), Field("states", &Found::states),
                   Field("downsets", &Found::downsets), Field("evaluated", &Found::evaluated),
-                  Field("memory", &Found::memory))
+                  Field("memory", &Found::memory), Field("hoped", &Found::hoped))
         .def_prop_ro("cost", [](const Found& self) { return self.cost < unlimited ? std::optional(self.cost) : std::nullopt; });
     given<NestGroup>(m, "JointNest", Field("members", &NestGroup::members), Field("text", &NestGroup::text),
                      Field("buffers", &NestGroup::buffers), Field("floor", &NestGroup::floor),
@@ -72,7 +72,9 @@ void bind(nb::module_& m) {
             nb::arg("looks"), nb::arg("in_order"))
         .def("cut_texts", &NestCosts::cut_texts)
         .def("leave_out", &NestCosts::leave_out, nb::arg("texts"))
-        .def("deepen", &NestCosts::deepen, nb::arg("looks"))
+        .def("deepen", nb::overload_cast<std::uint64_t>(&NestCosts::deepen), nb::arg("looks"))
+        .def("deepen_some", nb::overload_cast<const std::vector<std::uint32_t>&, std::uint64_t>(&NestCosts::deepen),
+             nb::arg("texts"), nb::arg("looks"))
         .def(
             "nest",
             [](NestCosts& self, std::uint32_t text, std::uint64_t whole, std::optional<std::pair<Id, Id>> over,
@@ -110,7 +112,7 @@ void bind(nb::module_& m) {
                 return asked.run([&] { return self.prepare(most, below.value_or(unlimited), limits); });
             },
             nb::kw_only(), nb::arg("most"), nb::arg("below").none(), nb::arg("limits"))
-        .def("forget_nests", &Search::forget_nests)
+        .def("forget_nests", &Search::forget_nests, nb::kw_only(), nb::arg("hopeful"))
         .def("untile", &Search::untile, nb::arg("members"))
         .def("least", &Search::least, nb::arg("op"))
         .def("misfits", &Search::misfits)

@@ -18,14 +18,15 @@ NestSearched NestCosts::search(std::uint32_t text, const NestWhole& whole, Bytes
     const NestText& of = texts_[text];
     if (!quick_[text].value_or(true)) return {};
     if (limit < unlimited && stop_ && stop_()) return {std::nullopt, true};  // what it is to beat will do
-    const std::uint64_t first = quick_[text] ? looks_ : std::min(looks_, std::max(of.most_shapes / part_first, least_first));
+    const std::uint64_t most = looks_[text];
+    const std::uint64_t first = quick_[text] ? most : std::min(most, std::max(of.most_shapes / part_first, least_first));
     NestSearched answer = of.best(whole, room, limit, first, stop_);
-    if (!answer.spent || first == looks_) return answer;
+    if (!answer.spent || first == most) return answer;
     if (!quick(text)) {
         if (quick_[text]) answer.cut = false;  // left out, but what was found by chance may well be used
         return answer;
     }
-    return of.best(whole, room, limit, looks_, stop_);
+    return of.best(whole, room, limit, most, stop_);
 }
 
 NestAnswer NestCosts::best(std::uint32_t text, const NestWhole& whole, Bytes room, Bytes limit) {
@@ -82,9 +83,16 @@ void NestCosts::leave_out(const std::vector<std::uint32_t>& texts) {
 }
 
 void NestCosts::deepen(std::uint64_t looks) {
-    looks_ = looks;
+    looks_.assign(texts_.size(), looks);
     for (auto& [key, stairs] : known_)
         if (stairs.cut) stairs.reopen();
+}
+
+void NestCosts::deepen(const std::vector<std::uint32_t>& texts, std::uint64_t looks) {
+    std::vector<bool> asked(texts_.size());
+    for (const std::uint32_t text : texts) asked[text] = true, looks_[text] = looks;
+    for (auto& [key, stairs] : known_)
+        if (stairs.cut && asked[key.text]) stairs.reopen();
 }
 
 }  // namespace onchip::joint

@@ -66,7 +66,7 @@ class NestCosts {
   public:
     // `looks`: the most of any search.
     NestCosts(std::vector<NestText> texts, std::uint64_t looks)
-        : texts_(std::move(texts)), quick_(texts_.size()), looks_(looks) {}
+        : texts_(std::move(texts)), quick_(texts_.size()), looks_(texts_.size(), looks) {}
 
     std::size_t size() const { return texts_.size(); }
     // The least that crosses in `room`, if it is below `limit`.
@@ -75,6 +75,8 @@ class NestCosts {
     const nests::Found* nest(std::uint32_t text, const NestWhole& whole, Bytes room);
     // Searches that were cut off begin again with more looks from now on.
     void deepen(std::uint64_t looks);
+    // The same for some texts alone.
+    void deepen(const std::vector<std::uint32_t>& texts, std::uint64_t looks);
     // Texts of which some search was cut off.
     std::vector<std::uint32_t> cut_texts() const;
     // From now on these texts have no nests.
@@ -103,7 +105,7 @@ class NestCosts {
     std::vector<NestText> texts_;
     std::vector<std::optional<bool>> quick_;
     std::unordered_map<Key, Stairs, Hash> known_;
-    std::uint64_t looks_;
+    std::vector<std::uint64_t> looks_;  // by text
     std::vector<nests::Found> nests_;  // by mark
     std::function<bool()> stop_;
 };

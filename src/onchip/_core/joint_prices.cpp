@@ -250,7 +250,8 @@ void Prices::untile(const std::vector<Id>& members) {
     }
 }
 
-void Prices::forget_nests() {
+void Prices::forget_nests(bool hopeful) {
+    hopeful_ = hopeful;
     std::erase_if(stairs_, [&](const auto& entry) { return nested(entry.first.group); });
     for (Id group = 0; group < groups(); ++group)
         if (nested(group)) infos_[group].priced = infos_[group].outlined = false;
@@ -264,9 +265,10 @@ Bytes Prices::tiled(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
     cut_now_ = entry->second.cut, floor_now_ = std::max(entry->second.floor(room), least_own(group));
     if (const auto known = entry->second.at(room)) return *known;
     if (!entry->second.below(room, limit)) return unlimited;
-    const Way way = evaluate(group, whole, over, room, limit);
+    Way way = evaluate(group, whole, over, room, limit);
     entry->second.learn_floor(room, floor_now_);
     cut_now_ = entry->second.cut = entry->second.cut || cut_now_;
+    if (hopeful_ && cut_now_) way.own = std::min(way.own, floor_now_), way.needs = room;
     if (way.own >= limit && limit < unlimited) {
         entry->second.learn_bound(room, limit);
         bytes_ += 16;

@@ -85,10 +85,12 @@ class Prices {
     // The group as one that may run as a nest; null if it may not.
     const NestGroup* nested(Id group) const { return nest_of_[group] == no_id ? nullptr : &nests_[nest_of_[group]]; }
     void watch(std::function<bool()> stop) { costs_.watch(std::move(stop)); }
-    // What groups cost that may run as nests is asked anew.
-    void forget_nests();
+    // What groups cost that may run as nests is asked anew. `hopeful`: where a search was cut off, tiled() is what it may
+    // find at best, and describe() what it has found.
+    void forget_nests(bool hopeful);
     // The group of these operators runs in bands or blocks no more.
     void untile(const std::vector<Id>& members);
+    bool hopeful() const { return hopeful_; }
     // Whether the way last asked for may not be the best, and what the best costs at least if so.
     bool was_cut() const { return cut_now_; }
     Bytes at_least() const { return floor_now_; }
@@ -160,6 +162,7 @@ class Prices {
     };
     std::unordered_map<Key, Stairs, Hash> stairs_;
     std::uint64_t evaluated_ = 0;
+    bool hopeful_ = false;
     bool cut_now_ = false;
     Bytes floor_now_ = 0;
     std::size_t bytes_ = 0;

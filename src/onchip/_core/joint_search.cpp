@@ -192,10 +192,15 @@ Found Search::pass(std::size_t width, Bytes below, std::uint64_t seed, const Lim
     found.downsets = downsets_.size(), found.evaluated = prices_.evaluated(), found.memory = bytes();
     found.passes = 1;
     found.end = clock.ended().value_or(open_ < unlimited ? End::memory : End::complete);
-    if (best_ != no_id) found.cost = nodes_[best_].cost, found.steps = steps(best_);
+    Bytes least = unlimited;  // where searches were cut, by what they may find
+    if (best_ != no_id) {
+        least = nodes_[best_].cost, found.steps = steps(best_);
+        const Bytes more = over_hopes(found, best_);
+        if (more < unlimited && least + more < below) found.cost = least + more;
+    }
     // Pruned at the cost known, cut at `open`: nothing else is cheaper.
-    found.bound = std::min({open_, found.cost, below});
-    found.complete = open_ >= std::min(found.cost, below);
+    found.bound = std::min({open_, least, below});
+    found.complete = found.bound >= std::min(found.cost, below);
     clock_ = nullptr;
     return found;
 }
@@ -348,7 +353,7 @@ void Search::plain(Bytes room) {
 
 // A way that was not searched to the end may be cheaper than we think.
 void Search::left_open(bool as_it_is, Bytes so_far) {
-    if (!as_it_is && prices_.was_cut()) open_ = std::min(open_, so_far + prices_.at_least());
+    if (!as_it_is && prices_.was_cut() && !prices_.hopeful()) open_ = std::min(open_, so_far + prices_.at_least());
 }
 
 template <class Own>
@@ -461,6 +466,22 @@ bool Search::beaten(const Node& node) {
         return slack >= 0 && imitate(node, nodes_[other], slack) <= slack;
     });
     return false;
+}
+
+// What the steps to a node cost more as they were found than the pass counts for them; notes where that is so.
+Bytes Search::over_hopes(Found& found, Id node) {
+    Bytes more = 0;
+    for (Id at = node; nodes_[at].from != no_id; at = nodes_[at].from) {
+        const Node& n = nodes_[at];
+        if (n.plain || n.joined || !prices_.hopeful() || !prices_.nested(n.group)) continue;
+        const Bytes hoped = prices_.tiled(n.group, n.whole, n.pair, n.room);
+        if (!prices_.was_cut()) continue;
+        const Bytes own = prices_.describe(n.group, n.whole, n.pair, n.room).own;
+        if (own <= hoped) continue;
+        found.hoped.push_back(prices_.nested(n.group)->text);
+        more = own >= unlimited ? unlimited : std::min(unlimited, more + own - hoped);
+    }
+    return more;
 }
 
 std::vector<Step> Search::steps(Id last) {

@@ -27,6 +27,7 @@ struct Step {
 struct Found {
     std::vector<Step> steps;
     Bytes cost = unlimited, bound = 0;  // beside what crosses in any case
+    std::vector<std::uint32_t> hoped;   // texts of nests of which the steps cost what a search that was cut may find
     bool complete = false;
     End end = End::complete;
     std::uint64_t states = 0, downsets = 0, evaluated = 0, passes = 0;
@@ -46,7 +47,8 @@ class Search {
         bool complete = false;  // every group was looked at
     };
     Priced price(std::vector<Bytes> worth, std::size_t most, const fusion::Limits& limits);
-    void forget_nests() { prices_.forget_nests(); }
+    // `hopeful`: passes count what searches of nests that were cut off may find at best; `cost` is still what was found.
+    void forget_nests(bool hopeful) { prices_.forget_nests(hopeful); }
     void untile(const std::vector<Id>& members) { prices_.untile(members); }
     Bytes least(Id op) { return prices_.least(prices_.alone(op)); }
     // The operators that cannot run at all.
@@ -92,6 +94,7 @@ class Search {
     const Word* copied(const Node& n) const { return &pool_[n.sets + downsets_.tensor_words()]; }
     std::size_t bytes() const;
     std::vector<Step> steps(Id node);
+    Bytes over_hopes(Found& found, Id node);
 
     Prices prices_;
     const fusion::Problem& problem_;

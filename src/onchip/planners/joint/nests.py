@@ -48,7 +48,7 @@ class Effort:
 IN_BANDS, UNBANDED = Effort(0, 1_000), Effort(3, 8_000)
 """The effort for groups that may run in bands, too, and for those with an operator that has none."""
 
-FIRST_LOOKS, MORE_LOOKS, MOST_LOOKS, LAST_LOOKS = 80, 2_000, 100_000, 1_000_000
+FIRST_LOOKS, MORE_LOOKS, MOST_LOOKS, LAST_LOOKS = 80, 500, 100_000, 1_000_000
 """The most shapes, tiles of loops along which windows slide, and rings that one search looks at: at first and
 then, for plans that prune what follows, and at last. A group of which some search needs more is left out of
 the space, but for one that the best plan has then: that is searched longer, with `LAST_LOOKS`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -29,6 +29,7 @@ from onchip.planners.joint.needs import need_of
 from onchip.planners.joint.nests import LAST_LOOKS, MORE_LOOKS, MOST_LOOKS, Nests, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.program import moved_bytes, program
+from onchip.planners.joint.rounds import in_rounds
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
 from onchip.planners.joint.timed import Goal, hastened_plans, quickest
 from onchip.planners.limits import NO_LIMITS, Limits
@@ -421,14 +422,23 @@ class _Run:
                 joins=self.joins,
                 passes=PASSES if nested or not self.options.nests else 1,  # those with nests find more
             )
-        if found.dram_bytes is not None:
+        return self.with_addresses(search)(best, found), search, found
+
+    def with_addresses(self, search: JointSearch) -> Callable[[Incumbent | None, Found], Incumbent | None]:
+        """Return what returns the better of a program and one of steps that were found, if there are any."""
+
+        def better(best: Incumbent | None, found: Found) -> Incumbent | None:
+            if found.dram_bytes is None:
+                return best
             with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
                 for steps in self.addressed(search, found):
                     if best is None or steps.dram_bytes < best.dram_bytes:
                         best = steps
                     if best.dram_bytes == found.dram_bytes or self.limits.over():
                         break
-        return best, search, found
+            return best
+
+        return better
 
     def settled(self, op: FusedOperator) -> bool:
         """Return whether boxes that were not tried would not move less, nor need less room."""
@@ -457,6 +467,14 @@ class _Run:
             search, found = again, deeper
         if deeper.complete or limits.over():
             return best, search, _with_claim(found, deeper)
+        if search.all_groups and not search.large:
+            best, last = in_rounds(
+                best, search, limits.patient(PATIENCE), MORE_LOOKS, self.with_addresses(search)
+            )
+            if last is not None:
+                found = _with_claim(last if last.dram_bytes is not None else found, last)
+                if last.complete or limits.over():
+                    return best, search, found
         costs.deepen(MOST_LOOKS)
         for turn in range(ROUNDS):
             search.forget_nests()

@@ -87,7 +87,7 @@ class Found:
     """The cheapest steps (none: nothing below the requested bound), and a lower bound of all steps.
 
     `dram_bytes` is everything that crosses. `complete`: nothing is cheaper than these, or than the known
-    bound.
+    bound. `hoped`: texts of nests for which the bound counts less than was found.
     """
 
     steps: tuple[Step, ...]
@@ -96,6 +96,7 @@ class Found:
     complete: bool
     end: End
     figures: Figures
+    hoped: tuple[int, ...] = ()
 
 
 def compulsory_bytes(problem: FusionProblem) -> int:
@@ -194,6 +195,7 @@ class JointSearch:
         states = 0
         end: End = "complete"
         complete = False
+        hoped: Sequence[int] = ()
         for width in widths:
             if limits.left() == 0.0 and best is not None:
                 break
@@ -207,7 +209,7 @@ class JointSearch:
             bound = max(bound, found.bound)
             if found.cost is not None:
                 best, known = found, found.cost
-            end, complete = found.end, found.complete
+            end, complete, hoped = found.end, found.complete, found.hoped
             if complete or end in ("time", "stopped"):
                 break
         if not self.all_groups:
@@ -225,7 +227,7 @@ class JointSearch:
         if known is not None:
             least = min(least, known + self._compulsory)
         steps = () if best is None else tuple(self._step(step) for step in best.steps)
-        return Found(steps, total, least, complete, end, figures)
+        return Found(steps, total, least, complete, end, figures, tuple(sorted(set(hoped))))
 
     def bound(self, limits: Limits = NO_LIMITS) -> int:
         """Return the bytes of DRAM traffic that every plan of the listed groups moves at least."""
@@ -236,9 +238,13 @@ class JointSearch:
         self._bounded(below - self._compulsory, limits.share(PRICING), time.perf_counter())
         return self.large
 
-    def forget_nests(self) -> None:
-        """Ask again for what groups cost as nests, as their searches may go deeper now."""
-        self._core.forget_nests()
+    def forget_nests(self, *, hopeful: bool = False) -> None:
+        """Ask again for what groups cost as nests, as their searches may go deeper now.
+
+        `hopeful`: of a search that is cut off count what it may find at best. What is found costs what its
+        steps cost as they are known, and is `complete` if they may cost no less.
+        """
+        self._core.forget_nests(hopeful=hopeful)
         self._prepared = False
         self._worth = None
 

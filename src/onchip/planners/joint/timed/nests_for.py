@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.nests import MORE_LOOKS, search_of
+from onchip.planners.joint.nests import search_of
 from onchip.planners.joint.timed.pricing import Opened, TimedGroup
 from onchip.planners.joint.timed.spelled import bare, spelled
 from onchip.planners.limits import Limits
@@ -22,6 +22,9 @@ __all__ = ["STAIRS", "NestsFor", "opened_nest", "spelled_nest"]
 
 STAIRS = (1.0, 0.6, 0.35, 0.2)
 """The parts of the room for which a nest of fewest bytes is asked."""
+
+MOST_SHAPES = 2_000
+"""The most shapes of nests that one search looks at."""
 
 
 class NestsFor:
@@ -57,7 +60,7 @@ class NestsFor:
             whole=self.whole,
             room=room,
             below=None,
-            most_shapes=MORE_LOOKS,
+            most_shapes=MOST_SHAPES,
             limits=self.limits.core(lambda _: self.limits.stopped()),
         )
         return None if answer.found is None else self.search.nest(answer.found)
