@@ -20,6 +20,9 @@ __all__ = ["in_rounds"]
 
 MOST_ROUNDS = 200
 
+FIRST = 0.3
+"""The share of the time that is left in which the first round is to end: those that follow take less."""
+
 DEEPER = 25
 """Times as many looks for a search on the way of a round."""
 
@@ -40,7 +43,9 @@ def in_rounds(
     at: dict[int, int] = {}
     for _ in range(MOST_ROUNDS):
         search.forget_nests(hopeful=True)
-        found = search.best(None if best is None else best.dram_bytes, limits=limits, widths=(0,))
+        below = None if best is None else best.dram_bytes
+        within = limits.share(FIRST) if last is None else limits
+        found = search.best(below, limits=within, widths=(0,))
         if found.end != "complete":
             break
         if found.dram_bytes is not None:
