@@ -8,11 +8,12 @@ are bounded before the next node sees it, and so are the contents that `Constant
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from onchip.base.allowance import spend
+from onchip.base.close_names import did_you_mean
 from onchip.base.errors import UsageError
 from onchip.readers.constants import Constants
 from onchip.readers.onnx_bounds import MOST_DIMS
@@ -129,6 +130,8 @@ def static_shape(type_: onnx.TypeProto, dims: Mapping[str, int]) -> tuple[int, .
 
 def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] | None) -> None:
     wanted = {name for node in graph.live() for name in node.inputs} | set(graph.outputs)
+    if resize is None:
+        _refuse_unknown(graph, dims, wanted)
     used: set[str] = set()
     resized = False
     for name, info in graph.inputs.items():
@@ -158,13 +161,29 @@ def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] |
                 )
             used.add(symbol)
             dim.dim_value = dims[symbol]
-    unknown = sorted(set(dims) - used)
-    if unknown:
-        raise UnknownDimension(
-            unknown[0], f"no input of {graph.where} has a dimension {unknown[0]} without a value"
-        )
+    for unknown in sorted(set(dims) - used):
+        raise _unknown(graph, unknown, ())
     if resize is not None and not resized:
         raise graph.refuse("cannot be resized: no input has the form of an image", "inputs")
+
+
+def _refuse_unknown(graph: Graph, dims: Mapping[str, int], wanted: Collection[str]) -> None:
+    """Refuse a dimension that no input has before another one is missed: it may be misspelt."""
+    open_ = {
+        dim.dim_param or f"{name}.{axis}"
+        for name, info in graph.inputs.items()
+        if name in wanted and info.type.HasField("tensor_type")
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim)
+        if not (dim.HasField("dim_value") and dim.dim_value >= 0)
+    }
+    for unknown in sorted(set(dims) - open_):
+        raise _unknown(graph, unknown, open_)
+
+
+def _unknown(graph: Graph, unknown: str, known: Collection[str]) -> UnknownDimension:
+    hint = did_you_mean(unknown, known)
+    line = f"no input of {graph.where} has a dimension {unknown} without a value"
+    return UnknownDimension(unknown, f"{line}; {hint}" if hint else line)
 
 
 def _claimed(graph: Graph, dims: Mapping[str, int]) -> dict[str, tuple[int, ...]]:

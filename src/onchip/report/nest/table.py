@@ -96,7 +96,7 @@ def _crosses(nest: ShownNest, names: Sequence[str]) -> str:
     if once := [b for b in crossing if b.crosses <= b.size]:
         moved = short_size(sum(b.crosses for b in once))
         weights = sum(b.role == "weights" for b in once)
-        others = [names[b.name] for b in once if b.role != "weights"]
+        others = list(dict.fromkeys(names[b.name] for b in once if b.role != "weights"))
         parts = [f"{weights:,} weight{'s' * (weights != 1)}"] if weights else []
         parts += others[:MOST_NAMED] + _more(len(others), others[:MOST_NAMED])
         lines.append(f"once: {', '.join(parts)}, {moved}")
