@@ -82,7 +82,7 @@ def test_it_names_only_flags_that_there_are() -> None:
         for options in (CorunOptions, SolveOptions)
         for name in options.__dataclass_fields__
         for prefix in ("", "no-")
-    } | {"--soc", "--objective", "--report", "--json", "--to"}
+    } | {"--soc", "--dims", "--objective", "--report", "--json", "--to"}
     table = PAGE.split("| option | says |")[1].split("**Profiles.**")[0]
     for name in re.findall(r"--[a-z][a-z-]*", table):
         assert name in known, name

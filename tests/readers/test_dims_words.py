@@ -18,5 +18,5 @@ def test_a_misspelt_dimension_is_named_before_the_one_that_is_missed(tmp_path: P
     path = tmp_path / "net.onnx"
     onnx.save(onnx.parser.parse_model(text), path)
     with pytest.raises(UsageError, match="dimension bacth without a value; did you mean batch"):
-        onchip.load(path, dims={"bacth": 1})
-    assert onchip.load(path, dims={"batch": 1}).network.tensors
+        onchip.load(path, dims="bacth=1")
+    assert onchip.load(path, dims="batch=1").network.tensors

@@ -83,9 +83,10 @@ def load_soc(name_or_path: str | Path) -> SoC:
         if soc.name == text:
             return soc
     hint = did_you_mean(text, (soc.name for soc in known))
+    names = ", ".join(soc.name for soc in known)
     raise ChipError(
-        f"no such SoC; {hint and hint + '? '}`onchip socs` lists those built in;"
-        " or give the path of a .toml file",
+        f"no such SoC; {hint and hint + '? '}there are {names} (see `onchip socs`), or give the path of a"
+        " .toml file",
         where=text,
     )
 
