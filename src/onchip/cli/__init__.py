@@ -118,6 +118,14 @@ def _misused(problem: Any) -> int:
     line = one_line(plainly(" ".join(line.strip() for line in problem.format_message().split("\n"))))
     if line:
         _as_data({"kind": "usage-error", "message": line, "exit_code": 2})
-        context = getattr(problem, "ctx", None)
-        _complain(f"onchip: {line} (see {getattr(context, 'command_path', 'onchip')} --help)")
+        _complain(f"onchip: {line} (see {_command(problem)} --help)")
     return 2
+
+
+def _command(problem: Any) -> str:
+    """Return the command whose help says more: the parser does not say it of every mistake."""
+    context = getattr(problem, "ctx", None)
+    if context is not None:
+        return str(context.command_path)
+    named = sys.argv[1] if len(sys.argv) > 1 else ""
+    return f"onchip {named}" if named in COMMANDS else "onchip"

@@ -262,7 +262,7 @@ def several_table(made: SeveralNetworks) -> RenderableType:
         )
         lines.append(
             f"Ran {run.runs} rounds on the emulated {board.core}, each network once a round: {verdict} to the"
-            f" references; {run.stack_bytes:,} bytes of stack."
+            f" references; {run.stack_bytes:,} bytes of stack used."
         )
     return Group(
         head,

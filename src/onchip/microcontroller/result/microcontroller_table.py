@@ -194,7 +194,7 @@ def _run(made: Microcontroller) -> list[RenderableType]:
     line = (
         f"Ran {run.runs} inputs on the emulated {made.board.core}: {verdict} to the reference;"
         f" {run.total.instructions:,} instructions, {run.total.loads:,} loads, {run.total.stores:,} stores"
-        f" an input; {run.stack_bytes:,} bytes of stack."
+        f" an input; {run.stack_bytes:,} bytes of stack used."
     )
     first, *others = columns(Counts, [])
     headings = first.heading, "share", *(column.heading for column in others)
