@@ -282,7 +282,7 @@ def test_every_refusal_is_a_line_and_leaves_no_file(
     one.write_text("group,gpu_ms\na,1\n")
     out = tmp_path / "out.json"
     for args, words in (
-        ((*twice, "--soc", "nowhere"), "no such SoC; `onchip socs`"),
+        ((*twice, "--soc", "nowhere"), "no such SoC; there are "),
         ((*twice, "--soc", "orin"), "did you mean orin-agx? "),
         ((*twice, "--objective", "speed"), "--objective"),
         ((*twice, "--contention", "odd"), "light, medium, heavy, none"),

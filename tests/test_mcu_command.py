@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import onchip as onchip_package
+from large_cases import with_campaign
 from onchip import cli
 from onchip.base.errors import MissingTool, UsageError
 from onchip.microcontroller.compare.tflm_arena import tflm_arena
@@ -101,10 +102,7 @@ REAL = {
 
 @needs_toolchain
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.campaign) if name.startswith("mcunet") else name for name in REAL],
-)
+@pytest.mark.parametrize("name", with_campaign(REAL, ["mcunet_5fps_vww"]))
 def test_the_public_networks_run_in_little_ram(
     name: str, shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from workloads import alone
 
+from large_cases import with_campaign
 from onchip.machines.soc_file import load_soc, parse_soc
 from onchip.multi_dnn.published import googlenet
 from onchip.multi_dnn.schedule_json import schedule_json
@@ -25,10 +26,7 @@ PAGE = (ROOT / "docs" / "corun.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.campaign) if name == "orders" else name for name in SECTIONS],
-)
+@pytest.mark.parametrize("name", with_campaign(SECTIONS, ["orders"]))
 def test_a_table_is_what_its_script_prints(name: str) -> None:
     begin, end = marks(name)
     assert PAGE.split(begin)[1].split(end)[0].strip("\n") == "\n".join(SECTIONS[name]())

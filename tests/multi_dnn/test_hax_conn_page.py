@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from large_cases import with_campaign
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
@@ -57,12 +59,7 @@ def test_a_section_is_what_the_script_prints(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.campaign] if name in LONG else [])
-        for name in SECTIONS
-        if name not in (*OTHER, *QUICK)
-    ],
+    "name", with_campaign([name for name in SECTIONS if name not in (*OTHER, *QUICK)], LONG)
 )
 def test_every_other_section_is_what_the_script_prints(name: str) -> None:
     assert settled(stands(name)) == settled("\n".join(SECTIONS[name]()))

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from large_cases import with_campaign
 from module_networks import random_module_network
 from onchip.base.errors import IllegalPlan, Infeasible, Mismatch
 from onchip.check import check
@@ -97,9 +98,7 @@ def _execute_random(random: Random, folder: Path) -> list[RunReport]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.campaign) if name in LARGE else name for name in ZOO]
-)
+@pytest.mark.parametrize("name", with_campaign(ZOO, LARGE))
 def test_the_zoo_executes(name: str) -> None:
     source = load(f"zoo:{name}")
     for rules in RULES if name != "inception_resnet_v2" else RULES[:1]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from large_cases import with_campaign
 from onchip.machines.chip import Chip
 from onchip.planners.placement import PlacementOptions, budgets, plan
 from onchip.plans import Alloc
@@ -40,9 +41,7 @@ def test_shortcuts_are_written_over_and_executed() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.campaign) if name in LARGE else name for name in ZOO]
-)
+@pytest.mark.parametrize("name", with_campaign(ZOO, LARGE))
 def test_the_zoo_in_place_executes(name: str) -> None:
     executed(f"zoo:{name}")
 

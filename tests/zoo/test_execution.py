@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 
+from large_cases import with_campaign
 from onchip import zoo
 from onchip.base.errors import ModelError
 from onchip.readers import load
@@ -46,17 +47,18 @@ def outputs(model: onnx.ModelProto, seed: int) -> np.ndarray[Any, Any]:
     return np.asarray(result)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *QUICK,
-        *(
-            pytest.param(name, marks=pytest.mark.campaign if name in LARGE else pytest.mark.slow)
-            for name in SLOW
-        ),
-    ],
-)
+@pytest.mark.parametrize("name", QUICK)
 def test_outputs_are_finite_and_depend_on_the_input(name: str) -> None:
+    finite_and_dependent(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", with_campaign(SLOW, LARGE))
+def test_so_are_those_of_larger_networks(name: str) -> None:
+    finite_and_dependent(name)
+
+
+def finite_and_dependent(name: str) -> None:
     model = fill_weights(onnx.load_model_from_string(zoo.model_bytes(name)), seed=1)
     first, second = outputs(model, seed=1), outputs(model, seed=2)
     assert np.isfinite(first).all()

@@ -72,9 +72,8 @@ void bind(nb::module_& m) {
             nb::arg("looks"), nb::arg("in_order"))
         .def("cut_texts", &NestCosts::cut_texts)
         .def("leave_out", &NestCosts::leave_out, nb::arg("texts"))
-        .def("deepen", nb::overload_cast<std::uint64_t>(&NestCosts::deepen), nb::arg("looks"))
-        .def("deepen_some", nb::overload_cast<const std::vector<std::uint32_t>&, std::uint64_t>(&NestCosts::deepen),
-             nb::arg("texts"), nb::arg("looks"))
+        .def("deepen", &NestCosts::deepen, nb::arg("looks"))
+        .def("deepen_some", &NestCosts::deepen_some, nb::kw_only(), nb::arg("texts"), nb::arg("times"), nb::arg("most"))
         .def(
             "nest",
             [](NestCosts& self, std::uint32_t text, std::uint64_t whole, std::optional<std::pair<Id, Id>> over,

@@ -88,11 +88,17 @@ void NestCosts::deepen(std::uint64_t looks) {
         if (stairs.cut) stairs.reopen();
 }
 
-void NestCosts::deepen(const std::vector<std::uint32_t>& texts, std::uint64_t looks) {
-    std::vector<bool> asked(texts_.size());
-    for (const std::uint32_t text : texts) asked[text] = true, looks_[text] = looks;
+bool NestCosts::deepen_some(const std::vector<std::uint32_t>& texts, std::uint64_t times, std::uint64_t most) {
+    std::vector<bool> deeper(texts_.size());
+    bool any = false;
+    for (const std::uint32_t text : texts) {
+        if (looks_[text] >= most) continue;
+        looks_[text] = std::min(looks_[text] * times, most);
+        deeper[text] = any = true;
+    }
     for (auto& [key, stairs] : known_)
-        if (stairs.cut && asked[key.text]) stairs.reopen();
+        if (stairs.cut && deeper[key.text]) stairs.reopen();
+    return any;
 }
 
 }  // namespace onchip::joint

@@ -75,8 +75,8 @@ class NestCosts {
     const nests::Found* nest(std::uint32_t text, const NestWhole& whole, Bytes room);
     // Searches that were cut off begin again with more looks from now on.
     void deepen(std::uint64_t looks);
-    // The same for some texts alone.
-    void deepen(const std::vector<std::uint32_t>& texts, std::uint64_t looks);
+    // The same for some texts, so many times deeper but by no more than `most` looks; whether any goes deeper.
+    bool deepen_some(const std::vector<std::uint32_t>& texts, std::uint64_t times, std::uint64_t most);
     // Texts of which some search was cut off.
     std::vector<std::uint32_t> cut_texts() const;
     // From now on these texts have no nests.

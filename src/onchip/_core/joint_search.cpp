@@ -471,12 +471,13 @@ bool Search::beaten(const Node& node) {
 // What the steps to a node cost more as they were found than the pass counts for them; notes where that is so.
 Bytes Search::over_hopes(Found& found, Id node) {
     Bytes more = 0;
-    for (Id at = node; nodes_[at].from != no_id; at = nodes_[at].from) {
+    auto step = found.steps.rbegin();
+    for (Id at = node; nodes_[at].from != no_id; at = nodes_[at].from, ++step) {
         const Node& n = nodes_[at];
         if (n.plain || n.joined || !prices_.hopeful() || !prices_.nested(n.group)) continue;
         const Bytes hoped = prices_.tiled(n.group, n.whole, n.pair, n.room);
         if (!prices_.was_cut()) continue;
-        const Bytes own = prices_.describe(n.group, n.whole, n.pair, n.room).own;
+        const Bytes own = step->way.own;
         if (own <= hoped) continue;
         found.hoped.push_back(prices_.nested(n.group)->text);
         more = own >= unlimited ? unlimited : std::min(unlimited, more + own - hoped);

@@ -8,7 +8,7 @@ are bounded before the next node sees it, and so are the contents that `Constant
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -130,10 +130,8 @@ def static_shape(type_: onnx.TypeProto, dims: Mapping[str, int]) -> tuple[int, .
 
 def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] | None) -> None:
     wanted = {name for node in graph.live() for name in node.inputs} | set(graph.outputs)
-    if resize is None:
-        _refuse_unknown(graph, dims, wanted)
-    used: set[str] = set()
     resized = False
+    open_: dict[str, list[tuple[str, int, onnx.TensorShapeProto.Dimension]]] = {}
     for name, info in graph.inputs.items():
         item = f"input {name}"
         kind = info.type.WhichOneof("value")
@@ -150,40 +148,23 @@ def _fix_inputs(graph: Graph, dims: Mapping[str, int], resize: tuple[int, int] |
             axes[-2].dim_value, axes[-1].dim_value = resize
             resized = True
         for axis, dim in enumerate(axes):
-            if dim.HasField("dim_value") and dim.dim_value >= 0:
-                continue
-            symbol = dim.dim_param or f"{name}.{axis}"
+            if not (dim.HasField("dim_value") and dim.dim_value >= 0):
+                open_.setdefault(dim.dim_param or f"{name}.{axis}", []).append((item, axis, dim))
+    for unknown in sorted(set(dims) - set(open_)):  # first: one that is missed may be misspelt
+        hint = did_you_mean(unknown, open_)
+        line = f"no input of {graph.where} has a dimension {unknown} without a value"
+        raise UnknownDimension(unknown, f"{line}; {hint}" if hint else line)
+    for symbol, places in open_.items():
+        for item, axis, dim in places:
             if symbol not in dims:
                 raise graph.refuse(
                     f"dimension {axis} is {dim.dim_param or 'unnamed'} and has no value; give it with --dims,"
                     f" as in --dims {symbol}=1",
                     item,
                 )
-            used.add(symbol)
             dim.dim_value = dims[symbol]
-    for unknown in sorted(set(dims) - used):
-        raise _unknown(graph, unknown, ())
     if resize is not None and not resized:
         raise graph.refuse("cannot be resized: no input has the form of an image", "inputs")
-
-
-def _refuse_unknown(graph: Graph, dims: Mapping[str, int], wanted: Collection[str]) -> None:
-    """Refuse a dimension that no input has before another one is missed: it may be misspelt."""
-    open_ = {
-        dim.dim_param or f"{name}.{axis}"
-        for name, info in graph.inputs.items()
-        if name in wanted and info.type.HasField("tensor_type")
-        for axis, dim in enumerate(info.type.tensor_type.shape.dim)
-        if not (dim.HasField("dim_value") and dim.dim_value >= 0)
-    }
-    for unknown in sorted(set(dims) - open_):
-        raise _unknown(graph, unknown, open_)
-
-
-def _unknown(graph: Graph, unknown: str, known: Collection[str]) -> UnknownDimension:
-    hint = did_you_mean(unknown, known)
-    line = f"no input of {graph.where} has a dimension {unknown} without a value"
-    return UnknownDimension(unknown, f"{line}; {hint}" if hint else line)
 
 
 def _claimed(graph: Graph, dims: Mapping[str, int]) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -17,18 +16,16 @@ from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.boxes import settled
 from onchip.planners.fusion.least import least_bytes
 from onchip.planners.fusion.problem import FusedOperator
+from onchip.planners.joint.addressed import with_addresses
 from onchip.planners.joint.by_size import PASSES, best_by_size, bound_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.energy import with_energy
-from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.in_nests import in_nests
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.joins import joinable
-from onchip.planners.joint.layout import lay_out
 from onchip.planners.joint.needs import need_of
 from onchip.planners.joint.nests import LAST_LOOKS, MORE_LOOKS, MOST_LOOKS, Nests, NestWay, nests_of
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
-from onchip.planners.joint.program import moved_bytes, program
 from onchip.planners.joint.rounds import in_rounds
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
 from onchip.planners.joint.timed import Goal, hastened_plans, quickest
@@ -58,16 +55,6 @@ WORTH_NESTS_ALONE = 1.01
 
 QUICK_WIDTHS = (1, 8)
 """The most states of every number of operators that a quick search follows, pass by pass."""
-
-SEEDS = 4
-"""Searches for other, equally cheap steps if the first do not pack."""
-
-PACKING_SECONDS = 20.0
-"""The most seconds for the addresses of one list of steps."""
-
-UNMOVED = 0.4
-"""The share of the time that is left in which a list of steps is to pack without moves. Moves take time, too:
-those found at once cost NASNet-A a twentieth of all its bytes more than those of a second."""
 
 
 @dataclass(frozen=True)
@@ -422,23 +409,7 @@ class _Run:
                 joins=self.joins,
                 passes=PASSES if nested or not self.options.nests else 1,  # those with nests find more
             )
-        return self.with_addresses(search)(best, found), search, found
-
-    def with_addresses(self, search: JointSearch) -> Callable[[Incumbent | None, Found], Incumbent | None]:
-        """Return what returns the better of a program and one of steps that were found, if there are any."""
-
-        def better(best: Incumbent | None, found: Found) -> Incumbent | None:
-            if found.dram_bytes is None:
-                return best
-            with suppress(KeyboardInterrupt):  # pressed during the search for addresses: the best so far
-                for steps in self.addressed(search, found):
-                    if best is None or steps.dram_bytes < best.dram_bytes:
-                        best = steps
-                    if best.dram_bytes == found.dram_bytes or self.limits.over():
-                        break
-            return best
-
-        return better
+        return with_addresses(best, search, found, self.limits), search, found
 
     def settled(self, op: FusedOperator) -> bool:
         """Return whether boxes that were not tried would not move less, nor need less room."""
@@ -468,9 +439,7 @@ class _Run:
         if deeper.complete or limits.over():
             return best, search, _with_claim(found, deeper)
         if search.all_groups and not search.large:
-            best, last = in_rounds(
-                best, search, limits.patient(PATIENCE), MORE_LOOKS, self.with_addresses(search)
-            )
+            best, last = in_rounds(best, search, limits.patient(PATIENCE), self.limits)
             if last is not None:
                 found = _with_claim(last if last.dram_bytes is not None else found, last)
                 if last.complete or limits.over():
@@ -488,41 +457,6 @@ class _Run:
             costs.leave_out(sorted(cut - used))
             costs.deepen(LAST_LOOKS)
         return best, search, _with_claim(found, deeper)
-
-    def addressed(self, search: JointSearch, found: Found) -> Iterator[Incumbent]:
-        """Yield programs of steps as cheap as found, first those that pack unmoved, then dearer ones."""
-        assert found.dram_bytes is not None
-        tried = [found]
-        yield from self.laid_out(search, found, relocate=False)
-        for seed in range(1, SEEDS + 1):
-            if self.limits.over() or search.large:  # other steps would take as long as all that comes then
-                break
-            again = search.best(
-                found.dram_bytes + 1,
-                limits=self.limits.at_most(PACKING_SECONDS),
-                widths=(50,),
-                seed=self.limits.seed + seed,
-            )
-            if again.dram_bytes == found.dram_bytes and again.steps not in [t.steps for t in tried]:
-                tried.append(again)
-                yield from self.laid_out(search, again, relocate=False)
-        for one in tried[:2]:
-            yield from self.laid_out(search, one, relocate=True)
-
-    def laid_out(self, search: JointSearch, found: Found, *, relocate: bool) -> Iterator[Incumbent]:
-        """Yield the program of some steps, if they have addresses."""
-        assert found.dram_bytes is not None
-        began = time.perf_counter()
-        limits = self.limits if relocate else self.limits.share(UNMOVED)
-        seconds = limits.at_most(PACKING_SECONDS).left()
-        steps = fitted(self.problem, search.nests, found.steps, self.budget)
-        if steps is None:
-            return
-        layout = lay_out(self.problem, steps, relocate=relocate, time_limit=seconds, seed=self.limits.seed)
-        if layout is not None:
-            instructions, groups = program(self.problem, steps, layout, search.nests)
-            moved = moved_bytes(self.problem, steps, instructions)
-            yield Incumbent("joint", instructions, groups, moved, time.perf_counter() - began)
 
     def infeasible(self, search: JointSearch) -> Infeasible:
         """Return the need of what fits in no tiling."""

@@ -8,9 +8,9 @@ next round begins. (Edges of a shortest path priced as they are needed: LazySP, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
+from onchip.planners.joint.addressed import with_addresses
 from onchip.planners.joint.incumbents import Incumbent
 from onchip.planners.joint.nests import LAST_LOOKS
 from onchip.planners.joint.search import Found, JointSearch
@@ -31,16 +31,14 @@ def in_rounds(
     best: Incumbent | None,
     search: JointSearch,
     limits: Limits,
-    looks: int,
-    addressed: Callable[[Incumbent | None, Found], Incumbent | None],
+    packing: Limits,
 ) -> tuple[Incumbent | None, Found | None]:
     """Return the best program after rounds, and what they found of all plans; None if not even one ended.
 
-    Every search of nests has had `looks`. `addressed` returns the better of a program and steps with
-    addresses. It is not `complete` if a limit is reached, or a search is cut off after `LAST_LOOKS`.
+    `packing` are the limits of the search for addresses. What they found is not `complete` if a limit is
+    reached, or a search is cut off after `LAST_LOOKS`.
     """
     last: Found | None = None
-    at: dict[int, int] = {}
     for _ in range(MOST_ROUNDS):
         search.forget_nests(hopeful=True)
         below = None if best is None else best.dram_bytes
@@ -48,19 +46,15 @@ def in_rounds(
         found = search.best(below, limits=within, widths=(0,))
         if found.end != "complete":
             break
-        if found.dram_bytes is not None:
-            best = addressed(best, found)
+        best = with_addresses(best, search, found, packing)
         steps = found if found.dram_bytes is not None or last is None else last
         bound = (
             found.lower_bound_bytes if last is None else max(found.lower_bound_bytes, last.lower_bound_bytes)
         )
         last = replace(steps, lower_bound_bytes=bound, complete=found.complete)
-        deeper = [text for text in found.hoped if at.get(text, looks) < LAST_LOOKS]
-        if found.complete or not deeper or limits.over():
+        if found.complete or limits.over():
             break
-        for text in deeper:
-            at[text] = min(at.get(text, looks) * DEEPER, LAST_LOOKS)
-        for most in sorted({at[text] for text in deeper}):
-            search.nests.costs.deepen_some([text for text in deeper if at[text] == most], most)
+        if not search.nests.costs.deepen_some(texts=found.hoped, times=DEEPER, most=LAST_LOOKS):
+            break
     search.forget_nests()
     return best, last
