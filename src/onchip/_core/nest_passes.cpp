@@ -32,19 +32,18 @@ struct Part {
 
 class Dividing {
   public:
-    Dividing(const Group& group, const Settings& settings, const Shape& shape, const std::function<bool(const Shape&)>& visit)
-        : group_(group), settings_(settings), shape_(shape), visit_(visit), lines_(lines(group, shape)) {
+    // `may_beat`: whether a division that makes no more than these buffers small may be worth a look.
+    Dividing(const Group& group, const Settings& settings, const Shape& shape, const std::function<bool(const Shape&, Set)>& may_beat,
+             const std::function<bool(const Shape&)>& visit)
+        : group_(group), settings_(settings), shape_(shape), may_beat_(may_beat), visit_(visit), lines_(lines(group, shape)) {
         for (std::size_t line = 0; line < lines_.size(); ++line)
             for (std::size_t from = 0; from + 1 < lines_[line].size(); ++from) find(line, from);
     }
 
-    // The buffers that some pass may make small.
-    Set small() const {
-        Set found = 0;
-        for (const Part& part : parts_) found |= part.small;
-        return found;
+    void run() {
+        const Set small = this->small(0, 0, 0);
+        if (small && may_beat_(shape_, small)) more(0, 0, 0);
     }
-    void run() { more(0, 0, 0); }
 
   private:
     void find(std::size_t line, std::size_t from) {
@@ -106,15 +105,28 @@ class Dividing {
         });
         return good;
     }
+    bool begins(const Part& part, std::size_t line, std::size_t from) const {
+        return part.line > line || (part.line == line && part.from >= from);
+    }
+    // The buffers that passes from a part on may make small, if they begin at a place of a line or behind.
+    Set small(std::size_t part, std::size_t line, std::size_t from) const {
+        Set found = 0;
+        for (std::size_t i = part; i < parts_.size(); ++i)
+            if (begins(parts_[i], line, from)) found |= parts_[i].small;
+        return found;
+    }
     // Every choice of passes from a part on that begin at a place of a line or behind.
     void more(std::size_t part, std::size_t line, std::size_t from) {
         for (std::size_t i = part; i < parts_.size() && !done_; ++i) {
             const Part& next = parts_[i];
-            if (next.line < line || (next.line == line && next.from < from)) continue;
+            if (!begins(next, line, from)) continue;
             each_bit(next.pass.members, 0, [&](Id o) { shape_.pass[o] = static_cast<int>(shape_.passes.size()); });
             shape_.passes.push_back(next.pass);
-            done_ = visit_(shape_);
-            if (shape_.passes.size() < settings_.passes) more(i + 1, next.line, next.to + 1);
+            const Set rest = shape_.passes.size() < settings_.passes ? small(i + 1, next.line, next.to + 1) : 0;
+            if (!rest || may_beat_(shape_, rest)) {
+                done_ = visit_(shape_);
+                if (rest) more(i + 1, next.line, next.to + 1);
+            }
             shape_.passes.pop_back();
             each_bit(next.pass.members, 0, [&](Id o) { shape_.pass[o] = -1; });
         }
@@ -123,6 +135,7 @@ class Dividing {
     const Group& group_;
     const Settings& settings_;
     Shape shape_;
+    const std::function<bool(const Shape&, Set)>& may_beat_;
     const std::function<bool(const Shape&)>& visit_;
     const std::vector<Line> lines_;
     std::vector<Part> parts_;
@@ -133,22 +146,19 @@ class Dividing {
 
 void divisions(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, Best& best,
                const std::function<bool(const Shape&)>& visit) {
-    Dividing dividing(group, settings, shape, visit);
-    const Set small = dividing.small();
-    if (!small) return;
-    if (settings.rules.bounds) {
-        // With nothing held of what a pass may make small, nothing is dearer than in any division.
-        if (shape.slides()) {
+    // With nothing held of what passes may make small, nothing is dearer than in any division that has such passes.
+    const std::function<bool(const Shape&, Set)> may_beat = [&](const Shape& divided, Set small) {
+        if (!settings.rules.bounds) return true;
+        if (divided.slides()) {
             const std::function<bool()> over = [] { return false; };
             std::uint64_t looks = 0;
-            if (!Framing(group, settings, orders, shape, best, looks, over).may_beat(small)) return;
-        } else {
-            Homes free(group, settings, orders, shape, nullptr);
-            free.weigh_nothing(small);
-            if (!free.possible() || !free.may_beat(best)) return;
+            return Framing(group, settings, orders, divided, best, looks, over).may_beat(small);
         }
-    }
-    dividing.run();
+        Homes free(group, settings, orders, divided, nullptr);
+        free.weigh_nothing(small);
+        return free.possible() && free.may_beat(best);
+    };
+    Dividing(group, settings, shape, may_beat, visit).run();
 }
 
 }  // namespace onchip::nests

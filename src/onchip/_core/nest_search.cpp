@@ -124,6 +124,7 @@ class Search {
                 const std::vector<Id>& under = group_.under[op];  // may count as the output, which is not added
                 if (std::find(under.begin(), under.end(), access.buffer) != under.end()) continue;
                 seen |= one(access.buffer);
+                if (divide_ && in_line(group_.accesses[uses[0]].op, op)) continue;
                 const Id body = std::min(shape_.depth[op], shape_.depth[group_.accesses[uses[0]].op]);
                 const std::array<Id, 2> both{uses[0], u};
                 inner = plus(inner, tile(group_, shape_, both, body, nullptr, 0).bytes);
@@ -138,7 +139,11 @@ class Search {
                 bound = plus(bound, (access.writes ? 2 : 1) * (charged - bytes));
             }
         }
-        return bound < best_.bytes && (divide_ || inner <= settings_.room);
+        return bound < best_.bytes && inner <= settings_.room;
+    }
+    // True if two operators are in one body, on one side of its deeper loop: a pass may hold both.
+    bool in_line(Id a, Id b) const {
+        return shape_.depth[a] == shape_.depth[b] && has(shape_.after, a) == has(shape_.after, b);
     }
 
     // True if two neighbouring loops, with no operator between them, stand in the order that is left out unless a
@@ -183,13 +188,16 @@ class Search {
         return !cut;
     }
 
-    // False if what is made and read here alone does not fit even with the least tiles.
+    // False if what is made and read here alone does not fit even with the least tiles. Where there are passes, what
+    // one may make small counts for nothing.
     bool inner_fits() const {
         std::array<Bytes, most> held{};
         for (Id b = 0; b < group_.buffers.size(); ++b) {
             if (has(settings_.whole, b) || !group_.inner(b)) continue;
             const std::vector<Id>& uses = group_.uses[b];
             const Id last_op = group_.accesses[uses.back()].op;
+            if (divide_ && std::all_of(uses.begin(), uses.end(), [&](Id u) { return in_line(group_.accesses[u].op, last_op); }))
+                continue;
             Id body = static_cast<Id>(shape_.loops());
             for (const Id u : uses) body = std::min(body, shape_.depth[group_.accesses[u].op]);
             Id first = ~Id{0}, last = 0;
@@ -211,7 +219,7 @@ class Search {
 
     void visit() {
         if (!place_windows(group_, settings_, windows_, shape_) || !lies_over(shape_)) return;
-        if (settings_.rules.bounds && !divide_ && !inner_fits()) return;
+        if (settings_.rules.bounds && !inner_fits()) return;
         if (settings_.rules.exchange && !divide_ && swapped()) return;
         if (divide_) {
             ++shapes_;  // whether a division may be worth it is a look, too

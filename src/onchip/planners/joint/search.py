@@ -50,6 +50,11 @@ class Rules:
 ALL_RULES = Rules()
 
 
+AIMS = (0.0, 0.003, 0.01, 0.03)
+"""How far above the bound a pass that cuts off states looks at first, as shares of the bound: so it prunes
+most, and what it finds prunes the next."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A group (bitset of operators) runs.
@@ -196,12 +201,15 @@ class JointSearch:
         end: End = "complete"
         complete = False
         hoped: Sequence[int] = ()
-        for width in widths:
+        aims = [bound + 1 + int(bound * share) for share in AIMS]
+        for width, aim in [(width, aim) for width in widths for aim in (*(aims if width else ()), None)]:
+            if aim is not None and known is not None and aim >= known:
+                continue
             if limits.left() == 0.0 and best is not None:
                 break
             found = self._core.search(
                 width=width,
-                below=known,
+                below=known if aim is None else aim,
                 seed=seed,
                 limits=limits.core(_stop(limits, began)),
             )
@@ -209,6 +217,8 @@ class JointSearch:
             bound = max(bound, found.bound)
             if found.cost is not None:
                 best, known = found, found.cost
+            elif aim is not None:
+                continue
             end, complete, hoped = found.end, found.complete, found.hoped
             if complete or end in ("time", "stopped"):
                 break
