@@ -202,7 +202,7 @@ class JointSearch:
         complete = False
         hoped: Sequence[int] = ()
         aims = [bound + 1 + int(bound * share) for share in AIMS]
-        for width, aim in [(width, aim) for width in widths for aim in (*(aims if width else ()), None)]:
+        for width, aim in [(most, aim) for most in widths for aim in (*(aims if most else ()), None)]:
             if aim is not None and known is not None and aim >= known:
                 continue
             if limits.left() == 0.0 and best is not None:
