@@ -118,6 +118,8 @@ class Nests:
         """Groups (bitsets) that run in bands or blocks no more: their nests take more than these."""
         self._floors: dict[int, int] = {}
         self._rooms: dict[int, int] = {}
+        self._wider: dict[tuple[int, tuple[int, ...], Nest, int], Nest] = {}
+        """By text, whole buffers, nest and room: the nest with larger tiles. Equal blocks share one."""
 
     def way(
         self, nest: NestCandidate, whole: int, room: int, *, over: int | None = None, made: int | None = None
@@ -160,6 +162,16 @@ class Nests:
 
     def wider(self, way: NestWay, room: int) -> NestWay:
         """Return the same nest with tiles as large as `room` bytes allow: as many bytes cross."""
+        axes = self._axes[way.candidate.text]
+        nest = renamed(way.nest, way.axes, axes)
+        key = (way.candidate.text, way.whole, nest, room)
+        if key not in self._wider:
+            self._wider[key] = renamed(self._widened(way, room).nest, way.axes, axes)
+        if self._wider[key] == nest:
+            return way
+        return self._with_figures(replace(way, nest=renamed(self._wider[key], axes, way.axes)))
+
+    def _widened(self, way: NestWay, room: int) -> NestWay:
         nest, within = way.candidate, room
         for _ in range(MOST_TRIES):
             tree = widened(
