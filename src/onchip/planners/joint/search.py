@@ -54,6 +54,9 @@ AIMS = (0.0, 0.003, 0.01, 0.03)
 """How far above the bound a pass that cuts off states looks at first, as shares of the bound: so it prunes
 most, and what it finds prunes the next."""
 
+MOST_MISSES = 8
+"""Passes that found nothing just above the bound, after which no more look there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -143,6 +146,7 @@ class JointSearch:
         self._prepared = False
         self._below: int | None = None  # the bound holds for passes below this
         self._worth: int | None = None  # of all operators, if sets of them are too many: for all passes
+        self._misses = 0  # of passes just above the bound
         began = time.perf_counter()
         self.fuser = fuser or Fuser(problem, Space(largest=largest))
         listing = replace(limits.share(LISTING), memory_limit=limits.memory_limit // 2)
@@ -203,7 +207,7 @@ class JointSearch:
         hoped: Sequence[int] = ()
         aims = [bound + 1 + int(bound * share) for share in AIMS]
         for width, aim in [(most, aim) for most in widths for aim in (*(aims if most else ()), None)]:
-            if aim is not None and known is not None and aim >= known:
+            if aim is not None and (self._misses >= MOST_MISSES or (known is not None and aim >= known)):
                 continue
             if limits.left() == 0.0 and best is not None:
                 break
@@ -218,6 +222,7 @@ class JointSearch:
             if found.cost is not None:
                 best, known = found, found.cost
             elif aim is not None:
+                self._misses += 1
                 continue
             end, complete, hoped = found.end, found.complete, found.hoped
             if complete or end in ("time", "stopped"):
