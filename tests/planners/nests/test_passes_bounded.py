@@ -1,0 +1,46 @@
+"""Passes are chosen one by one under the bound: with the bound and without it as few bytes cross."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from nest_groups import random_nest_case
+from onchip.network.axes import GroupAxes
+from onchip.planners.nests import NestRules, NestSearch
+from oracles.nest_trial import operands_of
+from oracles.nest_windows import sliding_network
+from oracles.residuals import residual_network
+
+
+def random_group(rng: Random, kind: str) -> tuple[GroupAxes, list[int], list[int], int | None]:
+    """A group, the buffers that leave it, those that are whole, and the width of its sums."""
+    if kind == "plain":
+        case = random_nest_case(rng, rng.choice((3, 4)), (2, 3))
+        return case.group, sorted(case.leaving), sorted(case.whole), case.accumulator
+    network = residual_network(rng, rng.choice((3, 4))) if kind == "residual" else sliding_network(rng, 3, 4)
+    group, _, leaving = operands_of(network)
+    leave = [i for i, b in enumerate(group.buffers) if b.maker is not None and b.tensor in leaving]
+    return group, leave, [], rng.choice((None, 4))
+
+
+@pytest.mark.parametrize("kind", ["plain", "residual", "windows"])
+def test_passes_are_left_out_without_loss(kind: str) -> None:
+    won = 0
+    for seed in range(12):
+        rng = Random(f"{kind} {seed}")
+        group, leaving, whole, accumulator = random_group(rng, kind)
+        for long_passes in (False, True):
+            searches = [
+                NestSearch(
+                    group, leaving, spine=seed % 2, windows=1, passes=passes, long_passes=long_passes,
+                    accumulator=accumulator, rules=NestRules(bounds=bounds),
+                )
+                for passes, bounds in ((3, True), (3, False), (0, True))
+            ]  # fmt: skip
+            for room in sorted(rng.randint(2, sum(b.bytes for b in group.buffers)) for _ in range(4)):
+                on, off, none = (search.best(whole, room) for search in searches)
+                assert (on and on.bytes) == (off and off.bytes), (seed, long_passes, room)
+                won += on is not None and (none is None or on.bytes < none.bytes)
+    assert won > 0  # else passes did nothing here
