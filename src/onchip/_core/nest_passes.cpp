@@ -146,8 +146,14 @@ class Dividing {
 
 void divisions(const Group& group, const Settings& settings, Orders& orders, const Shape& shape, Best& best,
                const std::function<bool(const Shape&)>& visit) {
-    // With nothing held of what passes may make small, nothing is dearer than in any division that has such passes.
-    const std::function<bool(const Shape&, Set)> may_beat = [&](const Shape& divided, Set small) {
+    // With nothing held of what passes may make small, nothing is dearer than in any division that has such passes. Nor
+    // is anything held of operands of which either may have an output in its place: a pass may change which one has it.
+    Set either = 0;
+    for (const std::vector<Id>& under : group.under)
+        if (under.size() > 1)
+            for (const Id b : under) either |= one(b);
+    const std::function<bool(const Shape&, Set)> may_beat = [&](const Shape& divided, Set made_small) {
+        const Set small = made_small | either;
         if (!settings.rules.bounds) return true;
         if (divided.slides()) {
             const std::function<bool()> over = [] { return false; };

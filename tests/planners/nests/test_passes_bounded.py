@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from nest_groups import random_nest_case
+from nest_groups import group_of, named, random_nest_case
 from onchip.network.axes import GroupAxes
 from onchip.planners.nests import NestRules, NestSearch
 from oracles.nest_trial import operands_of
@@ -44,3 +44,25 @@ def test_passes_are_left_out_without_loss(kind: str) -> None:
                 assert (on and on.bytes) == (off and off.bytes), (seed, long_passes, room)
                 won += on is not None and (none is None or on.bytes < none.bytes)
     assert won > 0  # else passes did nothing here
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3])
+def test_a_pass_changes_which_operand_has_the_output_in_its_place(passes: int) -> None:
+    # Alone `op` writes over A, and B counts beside it. With A made in a pass it writes over B.
+    group = group_of(
+        "m=4 d=4 q=10",
+        [
+            "ob: B(m,d) = x(m,d) | m d",
+            "oa: A(m,d) = u(m,d)",
+            "op: Y(m,d) = A(m,d) B(m,d) W(m,*q)",
+            "oc: z(m) = Y(m,*d) | m",
+        ],
+    )
+    on, off = (
+        NestSearch(group, [], spine=0, passes=passes, rules=NestRules(bounds=bounds))
+        for bounds in (True, False)
+    )
+    for room in range(30, 45):
+        one, other = on.best(named(group, "x z"), room), off.best(named(group, "x z"), room)
+        assert (one and one.bytes) == (other and other.bytes), room
+    assert on.best(named(group, "x z"), 40) is not None
