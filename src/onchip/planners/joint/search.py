@@ -51,7 +51,7 @@ ALL_RULES = Rules()
 
 
 AIMS = (0.0, 0.003, 0.01, 0.03)
-"""How far above the bound a pass that cuts off states looks at first, as shares of the bound: so it prunes
+"""Shares of the bound: so far above it a pass that cuts off states looks at first. There it prunes
 most, and what it finds prunes the next."""
 
 MOST_MISSES = 8
