@@ -15,7 +15,7 @@ _      := $(shell mkdir -p build; find src -name '*.py' | sort > $(LIST).new; \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test docs pictures bench bench-quick fuzz wheel floor sanitize clean
+.PHONY: help setup demo check format lint test docs pictures bench bench-quick fuzz wheel floor sanitize clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,20 +35,19 @@ $(STAMP): pyproject.toml requirements.lock CMakeLists.txt $(CORE) $(LIST)
 demo: setup ## plan, check, run and show NASNet-A (886 operators)
 	@sh examples/demo.sh $(BIN)/onchip
 
-check: setup ## the quick one: format, lint, strict types, fast tests
-	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy --no-error-summary
+check: lint ## the quick one: format, lint, strict types, fast tests
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow and not thorough"
 
 format: setup ## rewrite the sources in the house format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-test: setup ## everything that must hold
+lint: setup ## format, lint, strict types
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
+
+test: lint ## everything that must hold
 	@$(BIN)/python -m pytest -q -n 2 -m "not campaign"
 
 docs: $(DOCS) ## build the documentation site: build/docs/index.html

@@ -24,7 +24,7 @@ std::vector<Line> lines(const Group& group, const Shape& shape) {
 }
 
 // A pass that a line may have: its operators from one place to another.
-struct Part {
+struct Stretch {
     std::size_t line, from, to;
     Pass pass;
     Set small;  // buffers that its members alone share, and its outer loop cuts
@@ -68,11 +68,11 @@ class Dividing {
             if (!any) return;  // nor with more of them
         }
     }
-    void add(Part part) {
+    void add(Stretch part) {
         if (!settings_.long_passes || !joins(part)) parts_.push_back(std::move(part));
     }
     // True if a neighbour of the line could join the pass.
-    bool joins(const Part& part) const {
+    bool joins(const Stretch& part) const {
         const Line& ops = lines_[part.line];
         const auto could = [&](Id o) {
             return std::all_of(part.pass.classes.begin(), part.pass.classes.end(),
@@ -105,7 +105,7 @@ class Dividing {
         });
         return good;
     }
-    bool begins(const Part& part, std::size_t line, std::size_t from) const {
+    bool begins(const Stretch& part, std::size_t line, std::size_t from) const {
         return part.line > line || (part.line == line && part.from >= from);
     }
     // The buffers that passes from a part on may make small, if they begin at a place of a line or behind.
@@ -118,7 +118,7 @@ class Dividing {
     // Every choice of passes from a part on that begin at a place of a line or behind.
     void more(std::size_t part, std::size_t line, std::size_t from) {
         for (std::size_t i = part; i < parts_.size() && !done_; ++i) {
-            const Part& next = parts_[i];
+            const Stretch& next = parts_[i];
             if (!begins(next, line, from)) continue;
             each_bit(next.pass.members, 0, [&](Id o) { shape_.pass[o] = static_cast<int>(shape_.passes.size()); });
             shape_.passes.push_back(next.pass);
@@ -138,7 +138,7 @@ class Dividing {
     const std::function<bool(const Shape&, Set)>& may_beat_;
     const std::function<bool(const Shape&)>& visit_;
     const std::vector<Line> lines_;
-    std::vector<Part> parts_;
+    std::vector<Stretch> parts_;
     bool done_ = false;
 };
 

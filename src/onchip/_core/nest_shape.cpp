@@ -268,7 +268,7 @@ class Builder {
         const Id output = group_.operators[reader].writes.buffer;
         const bool whole = in_whole_place(group_, shape_, kept_, output), gone = whole || in_ring(reader);
         const auto lie_under = [&](Option& made) {
-            made.held.erase_if([&](const Held& at) { return (gone || at.leaf == reader) && !at.sums; });
+            made.held.erase_if([&](const Held& at) { return (gone || beside(made.home, at.leaf, reader)) && !at.sums; });
         };
         Option& last = choice.options.back();
         if (whole && wider && exact()) {  // its place is further out, and its sums lie beside it
@@ -280,6 +280,11 @@ class Builder {
             lie_under(last);
         }
         if (choice.least) lie_under(*choice.least);
+    }
+    // True if what one operator holds at a home is there as long as the other one runs.
+    bool beside(const Home& home, Id op, Id other) const {
+        if (home.kind == Home::Kind::body) return shape_.item(op, home.depth) == shape_.item(other, home.depth);
+        return op == other || home.level < shape_.passes[home.pass].classes.size();
     }
     // True if what an operator writes is in a ring, or in the place of one.
     bool in_ring(Id op) const {

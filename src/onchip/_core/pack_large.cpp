@@ -81,16 +81,16 @@ class Allocator {
 
 // At a moment ends come before beginnings, and large buffers before small ones.
 Addresses run(std::span<const Buffer> buffers, std::int64_t base, bool backward) {
-    struct Event {
+    struct Moment {
         Time time;
         bool begins;
         std::int64_t order;
         std::size_t buffer;
         auto key() const { return std::tuple(time, begins, order, buffer); }
-        bool operator<(const Event& other) const { return key() < other.key(); }
+        bool operator<(const Moment& other) const { return key() < other.key(); }
     };
     Addresses found{std::vector<std::int64_t>(buffers.size()), 0};
-    std::vector<Event> events;
+    std::vector<Moment> events;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         const Buffer& b = buffers[i];
         found.offsets[i] = std::max<std::int64_t>(b.offset, 0);
@@ -102,7 +102,7 @@ Addresses run(std::span<const Buffer> buffers, std::int64_t base, bool backward)
     }
     std::sort(events.begin(), events.end());
     Allocator memory(base);
-    for (const Event& event : events) {
+    for (const Moment& event : events) {
         const Buffer& b = buffers[event.buffer];
         std::int64_t& at = found.offsets[event.buffer];
         if (event.begins) at = memory.take(b.size, b.alignment);

@@ -7,13 +7,13 @@ namespace onchip::placement {
 
 namespace {
 
-struct Open {
+struct OpenPeak {
     Bytes peak;
     std::uint32_t shallow;
     Ref state;
 };
 
-bool later(const Open& a, const Open& b) {
+bool peak_later(const OpenPeak& a, const OpenPeak& b) {
     if (a.peak != b.peak) return a.peak > b.peak;
     if (a.shallow != b.shallow) return a.shallow > b.shallow;
     return a.state < b.state;
@@ -49,7 +49,7 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Options&, const
     Progress progress;
     SafeMoves safe(p, rules, true, &clock), steady(p, rules, true);
     Table table(p, true);  // M and H follow from D here: dominance is keeping the lowest peak of each D
-    std::vector<Open> open;
+    std::vector<OpenPeak> open;
     std::vector<Id> ready, ran;
     const Bytes floor = p.budget;
 
@@ -66,20 +66,20 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Options&, const
         return outcome;
     }
     Ref goal = no_ref;
-    const auto bytes = [&] { return table.bytes() + open.capacity() * sizeof(Open); };
+    const auto bytes = [&] { return table.bytes() + open.capacity() * sizeof(OpenPeak); };
     open.push_back({floor, static_cast<std::uint32_t>(p.operators() - first.depth), table.insert(first, no_ref)});
 
     std::optional<End> end;
     outcome.bound = floor;
     while (!open.empty()) {
-        const Open top = open.front();
+        const OpenPeak top = open.front();
         outcome.bound = progress.bound = std::max(outcome.bound, top.peak);
         if (top.shallow == 0) {
             goal = top.state;
             break;
         }
         if ((end = clock.check(progress, bytes()))) break;
-        std::ranges::pop_heap(open, later);
+        std::ranges::pop_heap(open, peak_later);
         open.pop_back();
         if (table.killed(top.state)) continue;
         table.unpack(top.state, here);
@@ -93,12 +93,12 @@ Outcome minimum_peak(const Problem& p, const Rules& rules, const Options&, const
             if (clock.ended()) break;
             if (const Ref r = table.insert(next, top.state); r != no_ref) {
                 open.push_back({next.paid, static_cast<std::uint32_t>(p.operators() - next.depth), r});
-                std::ranges::push_heap(open, later);
+                std::ranges::push_heap(open, peak_later);
             }
         }
         if (clock.ended()) {  // not all of its children are there: it is still to be looked at
             open.push_back(top);
-            std::ranges::push_heap(open, later);
+            std::ranges::push_heap(open, peak_later);
             end = clock.check(progress, bytes());
             break;
         }

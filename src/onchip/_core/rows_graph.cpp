@@ -9,15 +9,13 @@ namespace onchip::rows {
 
 namespace {
 
-constexpr std::size_t most = std::numeric_limits<Id>::max() - 1;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+constexpr std::size_t most_ids = std::numeric_limits<Id>::max() - 1;
 
 void must_be_in_order(const std::vector<Operator>& operators) {
-    if (operators.size() > most) throw std::invalid_argument("rows: too many operators");
+    if (operators.size() > most_ids) throw std::invalid_argument("rows: too many operators");
     for (std::size_t i = 0; i < operators.size(); ++i) {
         const Operator& op = operators[i];
-        if (op.steps < 1 || at(op.steps) > most || op.bytes < 1 || op.bytes > (Bytes{1} << 40))
+        if (op.steps < 1 || at(op.steps) > most_ids || op.bytes < 1 || op.bytes > (Bytes{1} << 40))
             throw std::invalid_argument("rows: steps or bytes out of range");
         if (op.held && !op.operands.empty()) throw std::invalid_argument("rows: a held input with operands");
         for (const Operand& operand : op.operands) {

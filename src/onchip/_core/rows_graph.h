@@ -1,5 +1,6 @@
 // A graph whose every operator makes the rows of one map, a row a step, and the law of bytes of its schedules.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -8,6 +9,8 @@ namespace onchip::rows {
 
 using Bytes = std::int64_t;
 using Id = std::uint16_t;
+
+inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Of an operator: it reads the rows [first, end) of another one's map, a pair for each of its steps. Its row may
 // start `distance` bytes below a row that it reads for the last time; written left to right, that is safe.

@@ -12,8 +12,6 @@ namespace onchip::rows {
 
 namespace {
 
-constexpr Bytes endless = std::numeric_limits<Bytes>::max();
-
 std::string key_of(const Made& made) {
     return {reinterpret_cast<const char*>(made.data()), made.size() * sizeof(made[0])};
 }
@@ -29,7 +27,7 @@ Path Moves::pulled(bool backwards) const {
     Walk walk(graph_, rules_, from_, to_);
     walk.begin(walk.live());
     for (std::size_t i = graph_.size(); i-- > 0;)
-        while (walk.open(i)) walk.drive(i, backwards, endless, 0);
+        while (walk.open(i)) walk.drive(i, backwards, std::numeric_limits<Bytes>::max(), 0);
     return {walk.peak(), walk.taken()};
 }
 

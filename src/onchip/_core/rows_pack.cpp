@@ -13,11 +13,9 @@ namespace onchip::rows {
 namespace {
 
 constexpr Bytes nowhere = -1;
-constexpr Bytes fine = 4096;  // extents that differ by less than this part are one
+constexpr Bytes as_one = 4096;  // extents that differ by less than this part are one
 constexpr std::size_t words_a_meeting = 16;
 constexpr int most_turns = 16;  // as many times `tries` an order may go on, as long as it comes farther
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Which units of an extent are taken: a bit each.
 class Units {
@@ -224,7 +222,7 @@ Packing packed(const Shelves& shelves, Bytes least, int tries, Clock<std::int64_
         high = up(high + std::max(unit, high / 16));
         found = shelf.within(high, clock.ended() ? 1 : tries, clock);
     }
-    while (low < high && high - low > high / fine && !clock.late(high, true)) {
+    while (low < high && high - low > high / as_one && !clock.late(high, true)) {
         const Bytes middle = (low + (high - low) / 2) / unit * unit;
         if (auto better = shelf.within(middle, tries, clock)) {
             found = std::move(better);

@@ -6,7 +6,7 @@ namespace onchip::timed {
 
 namespace {
 
-constexpr std::int64_t most_steps = 1'000'000;
+constexpr std::int64_t most_turns = 1'000'000;
 
 void list(Item& item, std::vector<Item*>& into) {
     if (item.leaf()) return;
@@ -249,8 +249,8 @@ void Fronts::channels(std::size_t entry) {
 std::optional<Time> Fronts::time() {
     if (!layout_.derive(*root_)) return std::nullopt;
     ++answer_.prices;
-    const auto times = walk_.times(layout_, never, most_steps);
-    if (walk_.walked() > most_steps) answer_.complete = false;
+    const auto times = walk_.times(layout_, never, most_turns);
+    if (walk_.walked() > most_turns) answer_.complete = false;
     if (!times) return std::nullopt;
     return times->time;
 }
@@ -262,8 +262,8 @@ void Fronts::decide(std::size_t entry, Time least, Bytes need) {
     if (entry == entries_.size()) {
         if (!layout_.derive(*root_)) return;
         ++answer_.prices;
-        const auto times = walk_.times(layout_, never, most_steps);
-        if (walk_.walked() > most_steps) answer_.complete = false;
+        const auto times = walk_.times(layout_, never, most_turns);
+        if (walk_.walked() > most_turns) answer_.complete = false;
         if (!times) return;
         const Bytes scratch = layout_.extent();
         if (scratch <= asks_.room) note({*root_, *times, scratch, walk_.walked(), times->time});

@@ -127,7 +127,7 @@ def test_no_point_of_the_front_beats_the_fewest_bytes_with_less_work(
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(chains(operators=5, side=7, channels=3, steps=True), st.sampled_from(MODES))
 def test_no_plan_beats_the_front_nor_the_bounded_search(network: Network, mode: InputMode) -> None:
     chain = chain_of(network)

@@ -90,7 +90,7 @@ def test_a_chain_of_cells_moves_a_little_in_each(count: int) -> None:
     assert result.traffic_bytes <= 15 * count
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_nasnet_in_its_own_order_stays_near_the_bound() -> None:
     network = load("zoo:nasnetalarge").network
     budget = Problem.of(network).minimum_budget
