@@ -139,13 +139,39 @@ bool Prices::streams(Id group, Mask whole) {
     return std::find(op.streams.begin(), op.streams.end(), passing) != op.streams.end();
 }
 
-Way Prices::evaluate(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
+Way Prices::evaluate(Id group, Mask whole, Id over, Bytes room, Bytes limit, bool described) {
     Way way;
     cut_now_ = false, floor_now_ = limit;
     ++evaluated_;
-    if (over == no_id) in_tiles(group, whole, room, limit, way);
+    if (over == no_id && described) in_tiles(group, whole, room, limit, way);
+    else if (over == no_id) way = priced_in_tiles(group, whole, room, limit);
     if (nested(group)) as_nest(group, whole, over, room, limit, way);
     floor_now_ = std::max(std::min(floor_now_, way.own), least_own(group));
+    return way;
+}
+
+// What in_tiles() costs and needs: it stays where nests are asked for again.
+Way Prices::priced_in_tiles(Id group, Mask whole, Bytes room, Bytes limit) {
+    Way way;
+    if (!nested(group)) {
+        in_tiles(group, whole, room, limit, way);
+        return way;
+    }
+    const auto [entry, fresh] = in_tiles_.try_emplace(Key{group, no_id, whole});
+    Stairs& stairs = entry->second;
+    if (fresh) bytes_ += 160;
+    if (const auto known = stairs.at(room)) {
+        way.own = *known, way.needs = stairs.least_room(room);
+    } else if (stairs.below(room, limit)) {
+        in_tiles(group, whole, room, limit, way);
+        stairs.cut = stairs.cut || cut_now_;
+        bytes_ += 16;
+        if (way.own < limit || limit >= unlimited) stairs.learn(room, way.own, way.needs);
+        else stairs.learn_bound(room, limit);
+    }
+    cut_now_ = stairs.cut;
+    if (cut_now_) floor_now_ = 0;
+    if (way.own >= limit) way = {};
     return way;
 }
 
@@ -246,7 +272,8 @@ void Prices::untile(const std::vector<Id>& members) {
         if (!same(group)) continue;
         untiled_[group] = true;
         infos_[group].priced = infos_[group].outlined = false;
-        std::erase_if(stairs_, [&](const auto& entry) { return entry.first.group == group; });
+        for (auto* known : {&stairs_, &in_tiles_})
+            std::erase_if(*known, [&](const auto& entry) { return entry.first.group == group; });
     }
 }
 
@@ -265,7 +292,7 @@ Bytes Prices::tiled(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
     cut_now_ = entry->second.cut, floor_now_ = std::max(entry->second.floor(room), least_own(group));
     if (const auto known = entry->second.at(room)) return *known;
     if (!entry->second.below(room, limit)) return unlimited;
-    Way way = evaluate(group, whole, over, room, limit);
+    Way way = evaluate(group, whole, over, room, limit, false);
     entry->second.learn_floor(room, floor_now_);
     cut_now_ = entry->second.cut = entry->second.cut || cut_now_;
     if (hopeful_ && cut_now_) way.own = std::min(way.own, floor_now_), way.needs = room;
@@ -279,7 +306,7 @@ Bytes Prices::tiled(Id group, Mask whole, Id over, Bytes room, Bytes limit) {
 }
 
 Way Prices::describe(Id group, Mask whole, Id over, Bytes room) {
-    return evaluate(group, whole, over, room, unlimited);
+    return evaluate(group, whole, over, room, unlimited, true);
 }
 
 // No more bytes of operands need not cross as they are whole: exactly where they are few, else the room.

@@ -114,7 +114,9 @@ class Prices {
     }
     bool streams(Id group, Mask whole);
     void load(Id group);
-    Way evaluate(Id group, Mask whole, Id over, Bytes room, Bytes limit);
+    // `described`: with how it runs, else what it costs and needs alone.
+    Way evaluate(Id group, Mask whole, Id over, Bytes room, Bytes limit, bool described);
+    Way priced_in_tiles(Id group, Mask whole, Bytes room, Bytes limit);
     void in_tiles(Id group, Mask whole, Bytes room, Bytes limit, Way& way);
     Bytes most_whole(Id group);
     void find_pairs(const NestGroup& nest, Info& info);
@@ -160,7 +162,7 @@ class Prices {
             return x ^ (x >> 31);
         }
     };
-    std::unordered_map<Key, Stairs, Hash> stairs_;
+    std::unordered_map<Key, Stairs, Hash> stairs_, in_tiles_;  // of groups as they cost least; of nested ones in tiles
     std::uint64_t evaluated_ = 0;
     bool hopeful_ = false;
     bool cut_now_ = false;

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
+from weakref import finalize
 
 from onchip.network.axis_sides import (
     ALL,
@@ -127,12 +128,35 @@ class GroupAxes:
     buffers: tuple[Buffer, ...]
 
 
+MOST_KNOWN = 1000
+"""Groups of a network of which the axes are kept; the one derived first goes first."""
+
+_KNOWN: dict[int, dict[tuple[int, ...], GroupAxes | str]] = {}
+
+
 def axes_of(network: Network, operators: Iterable[int]) -> GroupAxes | str:
     """Return the axes of some operators, or the reason why they have none, in words that follow "and".
 
     `operators` are ids in topological order.
     """
     ids = tuple(operators)
+    known = _known_axes(network)
+    if ids not in known:
+        if len(known) >= MOST_KNOWN:
+            del known[next(iter(known))]
+        known[ids] = _derived(network, ids)
+    return known[ids]
+
+
+def _known_axes(network: Network) -> dict[tuple[int, ...], GroupAxes | str]:
+    """Return what was derived of groups of a network: checkers and planners ask for the same ones again."""
+    if id(network) not in _KNOWN:
+        _KNOWN[id(network)] = {}
+        finalize(network, _KNOWN.pop, id(network), None).atexit = False
+    return _KNOWN[id(network)]
+
+
+def _derived(network: Network, ids: Sequence[int]) -> GroupAxes | str:
     known = []
     made = {t for v in ids for t in network.operators[v].outputs}
     alike = _alike(network, ids, made)
