@@ -1,12 +1,9 @@
-// One shape of a nest: the loops of its spine, the depth of every operator, the passes beside it. From it follow the
-// homes that every buffer may have, what each lets cross by the turns of the loops, and what it holds by their tiles.
+// One shape of a nest: the loops of its spine, the depth of every operator, the passes beside it.
 #pragma once
 #include <array>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "few.h"
 #include "nest_orders.h"
 #include "nest_windows.h"
 
@@ -64,67 +61,20 @@ struct Home {
     bool operator==(const Home&) const = default;
 };
 
-struct Held {
-    Term term;
-    Id leaf = 0;
-    bool sums = false;  // accumulators beside a buffer
-};
-
-// As many as most buffers, or leaves, have.
-inline constexpr std::size_t few_terms = 4, few_leaves = 8;
-
-// Terms of one sum. As many as there are sets of loops, where equal ones become one.
-using Terms = Few<Term, std::size_t{1} << deepest>;
-
-// A home of a buffer: `own` are the uses (accesses) whose buffer lies among the operator's slices.
-struct Option {
-    Home home;
-    Few<Term, few_terms> cross;
-    Few<Held, few_leaves> held;
-    Few<Id, few_terms> own;
-    Summing summing = Summing::none;  // of the maker's slices
-    bool apart = false;               // not in the place of the output that might lie over it
-};
-
-struct Choice {
-    Id buffer = 0;
-    std::vector<Option> options;  // from the outermost to the deepest
-    // What no option holds less than, where sums are wider than elements; else the deepest holds least.
-    std::optional<Option> least{};
-};
-
-// An input that lies on chip whole and dies, and the whole output of as many elements that takes its place.
-struct Over {
-    Id input = 0, output = 0;
-    bool operator==(const Over&) const = default;
-};
-
-struct Kept {
-    Set whole = 0;  // buffers that lie on chip whole
-    bool inner_deepest = true, outer_worth = true, in_place = true;
-    std::optional<Over> over{};
-};
-
-// True if an operator may write over a whole input: what it overwrites is read before, in every turn. An operator that
-// reads it does so element by element, or its turn comes first in every loop around both, which goes on along one side.
-// Of a loop along which windows slide that is not known yet: `sliding` says whether it is taken so.
-bool read_before(const Group& group, const Shape& shape, Id input, Id writer, bool sliding);
-
-// False if a loop over the class around a reader of a whole input and an operator that overwrites it loses an element.
-// `sliding`: both along one side will do.
-bool goes_on(const Group& group, Id loop_class, const Access& read, const Access& written, bool sliding);
-
-// True if a buffer is whole, or lies in the place of one that is.
-bool in_whole_place(const Group& group, const Shape& shape, const Kept& kept, Id buffer);
-
-// The operand in whose place an operator writes: its home is that of the output, or the output lies whole.
-std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& kept, Id op);
-
 // The deepest body that holds all of a buffer's uses, or the place in their pass.
 Home deepest_home(const Group& group, const Shape& shape, Id buffer);
 
-// The homes of every buffer that has any. Where windows slide, `frame` says the rows of every turn.
-std::vector<Choice> choices(const Group& group, const Shape& shape, const Kept& kept, const Frame* frame);
+// The side of a buffer that a loop over the class cuts in the same way in all of the uses; negative: none.
+int side_cut(const Group& group, std::span<const Id> uses, Id loop_class);
+
+// The loops of a pass, from the outermost on, that all cut the buffer.
+Id level_of(const Group& group, std::span<const Id> uses, const Pass& pass);
+
+// The pass in which all of the uses are; negative: none.
+int common_pass(const Group& group, const Shape& shape, std::span<const Id> uses);
+
+// The rows that a loop of the frame leaves of the buffer of some uses.
+const Rows& rows(const Group& group, const Turned& turned, std::span<const Id> uses, bool ring);
 
 // Loops of the spine, as bits, and the bytes of a tile without them: of the buffer of some uses that lies inside the
 // `depth` outermost loops and inside `level` loops of a pass (none: no level). With a frame, its loops are in the

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "nest_shape.h"
+#include "nest_choices.h"
 
 namespace onchip::nests {
 
