@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from onchip.check.claims.standing import standing
 from onchip.plans import Plan
-from onchip.report import findings
+from onchip.report import claims
 
 __all__ = ["Bounds", "bound_rows", "bounds_of"]
 
@@ -32,9 +32,9 @@ def bounds_of(plan: Plan) -> Bounds:
 
 
 def _space(plan: Plan) -> int | None:
-    r, goal = plan.result, findings.objective(plan)
-    if findings.is_grouped(plan) or goal == "dram":
-        return (findings.dram_bound(plan) or None) if goal in ("dram", "traffic") else None
+    r, goal = plan.result, claims.objective(plan)
+    if claims.is_grouped(plan) or goal == "dram":
+        return (claims.dram_bound(plan) or None) if goal in ("dram", "traffic") else None
     if goal != "traffic":
         return None
     if r.status == "optimal":

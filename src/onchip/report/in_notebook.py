@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from html import escape
 
 from onchip.plans import Plan
-from onchip.report import findings
+from onchip.report import claims, findings
 from onchip.report.steps import Residency, Timeline, timeline
 from onchip.report.wording import short_size, visible
 
@@ -46,8 +46,8 @@ def notebook(plan: Plan) -> str:
         for name, n in figures
     )
     heading = escape(visible(findings.title(plan)))
-    status = escape(findings.status_words(plan))
-    among = f"<div>{escape(space)}</div>" if (space := findings.space_sentence(plan)) else ""
+    status = escape(claims.status_words(plan))
+    among = f"<div>{escape(space)}</div>" if (space := claims.space_sentence(plan)) else ""
     hidden = len(line.residencies) - _MOST_BOXES
     note = f"<div>{hidden:,} smaller residencies are not drawn.</div>" if hidden > 0 else ""
     return (

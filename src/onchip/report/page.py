@@ -13,7 +13,7 @@ from onchip.check import standing
 from onchip.network import bits
 from onchip.planners.fused_group import TIMES
 from onchip.plans import Plan
-from onchip.report import crossings, findings, grouped, modules, times, what_if
+from onchip.report import claims, crossings, findings, grouped, modules, times, what_if
 from onchip.report.bounds import bounds_of
 from onchip.report.graph import picture
 from onchip.report.graph.units import units
@@ -203,11 +203,11 @@ def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
         "title": visible(findings.title(plan)),
         "network": visible(plan.network.name),
         "chip": visible(plan.chip.name),
-        "status": findings.status_words(plan),
+        "status": claims.status_words(plan),
         "status_class": plan.result.status,
-        "sentence": findings.status_sentence(plan, traffic.spill + traffic.reload),
-        "space": findings.space_sentence(plan),
-        "standing": findings.standing_sentence(plan),
+        "sentence": claims.status_sentence(plan, traffic.spill + traffic.reload),
+        "space": claims.space_sentence(plan),
+        "standing": claims.standing_sentence(plan),
         "zero_traffic": findings.zero_traffic_sentence(plan, line),
         "memories_sentence": findings.memory_sentence(plan),
         "times": "" if (found := times.times(plan)) is None else times.sentence(found),
@@ -264,7 +264,7 @@ def _figures(plan: Plan, line: Timeline) -> list[tuple[str, str, str, str]]:
     def row(name: str, n: int, note: str = "") -> tuple[str, str, str, str]:
         return name, short_size(n), f"{n:,} B", note
 
-    grouped = findings.is_grouped(plan)
+    grouped = claims.is_grouped(plan)
     several = plan.chip.memories
     rows = [
         row("Budget", plan.budget, "all memories" if several else ""),
@@ -280,7 +280,7 @@ def _figures(plan: Plan, line: Timeline) -> list[tuple[str, str, str, str]]:
         row("Compulsory", t.compulsory, "inputs in, outputs out"),
         row("Weights", t.weights),
         row("All DRAM bytes", t.total, "this plan"),
-        *([] if findings.is_of_ram(plan) else _bounds(plan)),
+        *([] if claims.is_of_ram(plan) else _bounds(plan)),
     ]
     return rows + [(what, value, "", "") for what, value in findings.cost_of_dram(plan, line)]
 

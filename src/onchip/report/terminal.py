@@ -13,7 +13,7 @@ from onchip.base.short_names import distinct_names
 from onchip.check.as_nests import AsNests, plan_as_nests
 from onchip.planners.modules.table import module_table
 from onchip.plans import Plan
-from onchip.report import findings, times
+from onchip.report import claims, findings, times
 from onchip.report.as_nests import as_nests_sentence, as_nests_table, why_lines
 from onchip.report.bounds import bound_rows
 from onchip.report.grid import Grid
@@ -49,12 +49,12 @@ class Summary:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
         yield self.headline()
-        yield Text(findings.status_sentence(self.plan, self.traffic), style="dim")
+        yield Text(claims.status_sentence(self.plan, self.traffic), style="dim")
         if kept := findings.caches_sentence(self.plan):
             yield Text(kept)
-        if worth := findings.standing_sentence(self.plan):
+        if worth := claims.standing_sentence(self.plan):
             yield Text(worth)
-        if boundary := findings.boundary_sentence(self.plan):
+        if boundary := claims.boundary_sentence(self.plan):
             yield Text(boundary, style="dim")
         for heading, body in (
             ("DRAM traffic", self.dram()),
@@ -83,14 +83,14 @@ class Summary:
             yield Text(zero_traffic)
         for sentence in findings.strategy_sentences(self.plan):
             yield Text(sentence)
-        if among := findings.space_sentence(self.plan):
+        if among := claims.space_sentence(self.plan):
             yield Text()
             yield Text(SPACE, style="bold")
             yield Padding(Text(among, style="dim"), (0, 0, 0, 2))
 
     @property
     def grouped(self) -> bool:
-        return findings.is_grouped(self.plan)
+        return claims.is_grouped(self.plan)
 
     @property
     def traffic(self) -> int:
@@ -106,7 +106,7 @@ class Summary:
         line.append(
             f"{f', {visible(where)}' if where else ''}, {exact(self.plan.budget)}: ", style="not bold"
         )
-        line.append(findings.status_words(self.plan))
+        line.append(claims.status_words(self.plan))
         return line
 
     def name(self, name: str, width: int, share: float) -> Text:
@@ -129,7 +129,7 @@ class Summary:
         for n, what in rows:
             table.add_row(f"{n:,}", short_size(n), f"{100 * n / total:.1f} %", what)
         table.add_row(f"{t.total:,}", short_size(t.total), "", "all DRAM bytes of this plan")
-        if not findings.is_of_ram(self.plan):
+        if not claims.is_of_ram(self.plan):
             for bound, what in bound_rows(self.plan):
                 stated = ("-", "") if bound is None else (f"{bound:,}", short_size(bound))
                 table.add_row(*stated, "", what)

@@ -16,7 +16,8 @@ from onchip.machines.chip_parts import Rates
 from onchip.planners.joint.planner import PLANNER
 from onchip.planners.joint.timed.aim import Aim
 from onchip.plans import Plan
-from onchip.report.findings import cost_of_dram, status_sentence
+from onchip.report.claims import status_sentence
+from onchip.report.findings import cost_of_dram
 from onchip.report.steps import timeline
 from timed_plans import TILES, WORDED, few_looks
 

@@ -12,7 +12,7 @@ from onchip.microcontroller.kernels import SHAREABLE
 from onchip.microcontroller.result.lowering import peak_sentences
 from onchip.microcontroller.result.microcontroller import Buffers, Microcontroller, buffers
 from onchip.microcontroller.result.ram_steps import ram_steps, step_name
-from onchip.report.findings import space_sentence, status_sentence
+from onchip.report.claims import space_sentence, status_sentence
 from onchip.report.grid import Grid
 from onchip.report.wording import SENTENCE, shorten, visible
 
