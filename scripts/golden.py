@@ -37,7 +37,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden_cases import CASES, ROOT, Case, fixture
+from golden_case import Case
+from golden_cases import CASES
+from golden_inputs import ROOT, fixture
 
 SECONDS = 600.0
 """A command that takes longer is ended, and its case has that for an answer."""
