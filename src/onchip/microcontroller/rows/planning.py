@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onchip.microcontroller.rows.addresses import Placed, place
 from onchip.microcontroller.rows.graph import RowGraph
-from onchip.microcontroller.rows.search import MOST_STATES, Order, Rules, search
+from onchip.microcontroller.rows.search import MOST_MOVES, MOST_STATES, Order, Rules, search
 from onchip.planners.limits import NO_LIMITS, Limits
 
 __all__ = ["RowPlan", "plan"]
@@ -17,6 +17,9 @@ PLAIN = Rules(free_steps=False, cuts=False)
 
 NEAR = 64
 """An order whose peak is above the known one's by less than this part is worth packing."""
+
+MORE_MOVES = 4
+"""Times as many moves as a search has else, for orders that may be others and pack better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,14 @@ def _orders(graph: RowGraph, known: Order | None, limits: Limits) -> Iterator[Or
             yield other
         return
     yield search(graph, share=False, limits=limits)
-    for states, rules in ((0, Rules()), (0, Rules(free_steps=False)), (MOST_STATES, Rules(free_steps=False))):
+    some, more = MOST_MOVES, MORE_MOVES * MOST_MOVES
+    every_step = Rules(free_steps=False)
+    for states, moves, rules in (
+        (0, some, Rules()),
+        (0, some, every_step),
+        (MOST_STATES, some, every_step),
+        (0, more, Rules()),
+        (0, more, every_step),
+    ):
         if not limits.over():
-            yield search(graph, share=False, rules=rules, most_states=states, limits=limits)
+            yield search(graph, share=False, rules=rules, most_states=states, most_moves=moves, limits=limits)
