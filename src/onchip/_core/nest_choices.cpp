@@ -183,7 +183,8 @@ class Builder {
         if (replaced(group_, shape_, kept_, reader) != choice.buffer) return;
         // Its place is that of the output: where both are alive, one of them counts.
         const Id output = group_.operators[reader].writes.buffer;
-        const bool whole = in_whole_place(group_, shape_, kept_, output), gone = whole || in_ring(reader);
+        const bool whole = in_whole_place(group_, shape_, kept_, output);
+        const bool gone = whole || in_ring(reader) || gone_under(group_, shape_, kept_, choice.buffer);
         const auto lie_under = [&](Option& made) {
             made.held.erase_if([&](const Held& at) { return (gone || beside(made.home, at.leaf, reader)) && !at.sums; });
         };
@@ -222,6 +223,13 @@ class Builder {
             else option.cross.push_back(crossing(bytes, uses, home.depth, home.ring));
             hold_sums(choice, std::move(option), uses);
         };
+        if (made && uses.size() == 1)  // in the place of an operand it costs nothing, and lets as few bytes cross
+            if (const auto operand = replaced(group_, shape_, kept_, group_.accesses[uses[0]].op)) {
+                Option option;
+                option.home = deepest_home(group_, shape_, *operand);
+                spill(option, bytes, uses, option.home.depth);
+                return hold_sums(choice, std::move(option), uses);
+            }
         const bool shared = uses.size() > 1;
         const int in = common_pass(group_, shape_, uses);
         const Id level = in < 0 || !shared ? 0 : level_of(group_, uses, shape_.passes[static_cast<Id>(in)]);

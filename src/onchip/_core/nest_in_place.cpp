@@ -1,6 +1,7 @@
 #include "nest_in_place.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "nest_sums.h"
 
@@ -15,6 +16,21 @@ bool lies_over(const Group& group, const Shape& shape, const Kept& kept, Id buff
     const Id reader = group.accesses[group.uses[buffer].back()].op;
     return replaced(group, shape, kept, reader) == buffer &&
            lies_over(group, shape, kept, group.operators[reader].writes.buffer);
+}
+
+// True if a home lies in a loop of the body, or pass, of another one.
+bool further_in(const Home& home, const Home& place) {
+    if (place.kind == Home::Kind::pass)
+        return home.kind == Home::Kind::pass && home.pass == place.pass && home.level > place.level;
+    return home.kind == Home::Kind::pass ? home.depth >= place.depth : home.depth > place.depth;
+}
+
+// True if an output that leaves may live in this body, whatever slides around.
+bool may_keep(const Group& group, const Shape& shape, Id output, Id body) {
+    if (!group.buffers[output].leaves) return false;
+    for (Id l = 0; l < body; ++l)
+        if (shape.slides(l) && !shape.windows[l]->may_share(output)) return false;
+    return true;
 }
 
 }  // namespace
@@ -56,6 +72,8 @@ bool read_before(const Group& group, const Shape& shape, Id input, Id writer, bo
 std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& kept, Id op) {
     if (!kept.in_place) return std::nullopt;
     const Id output = group.operators[op].writes.buffer;
+    std::optional<Id> further;  // of several further in the one that takes most, for longest
+    std::tuple<std::size_t, int> least;
     for (const Id operand : group.under[op]) {
         if (has(kept.whole, operand)) continue;
         // In the place of one that lies over an input, it is written over that, too.
@@ -69,10 +87,28 @@ std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& k
             continue;
         }
         const Home home = deepest_home(group, shape, operand);
-        if (group.inner(output) && home == deepest_home(group, shape, output) && narrow(above(home)))
-            return operand;
+        if (!group.inner(output)) {
+            if (may_keep(group, shape, output, home.depth) && !group.wider(operand)) return operand;
+            continue;
+        }
+        const Home place = deepest_home(group, shape, output);
+        if (home == place) {
+            if (narrow(above(home))) return operand;
+        } else if (further_in(home, place) && !shape.slides() && !group.wider(operand)) {
+            const std::tuple rank(above(home), group.buffers[operand].maker);
+            if (!further || rank < least) further = operand, least = rank;
+        }
     }
-    return std::nullopt;
+    return further;
+}
+
+bool gone_under(const Group& group, const Shape& shape, const Kept& kept, Id operand) {
+    if (!group.inner(operand) || group.uses[operand].size() != 2) return false;
+    const Id reader = group.accesses[group.uses[operand].back()].op;
+    const Id output = group.operators[reader].writes.buffer;
+    if (!group.inner(output) || replaced(group, shape, kept, reader) != operand) return false;
+    return deepest_home(group, shape, operand) != deepest_home(group, shape, output) ||
+           gone_under(group, shape, kept, output);
 }
 
 }  // namespace onchip::nests

@@ -30,7 +30,11 @@ bool goes_on(const Group& group, Id loop_class, const Access& read, const Access
 // True if a buffer is whole, or lies in the place of one that is.
 bool in_whole_place(const Group& group, const Shape& shape, const Kept& kept, Id buffer);
 
-// The operand in whose place an operator writes: its home is that of the output, or the output lies whole.
+// The operand in whose place an operator writes: its home is that of the output or further in, or the output lies
+// whole. An output that leaves, and is not read here, lives where the operand does then.
 std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& kept, Id op);
+
+// True if an operand lies in the place of one that has its home further out: that is there as long as the operand.
+bool gone_under(const Group& group, const Shape& shape, const Kept& kept, Id operand);
 
 }  // namespace onchip::nests

@@ -148,10 +148,14 @@ void divisions(const Group& group, const Settings& settings, Orders& orders, con
                const std::function<bool(const Shape&)>& visit) {
     // With nothing held of what passes may make small, nothing is dearer than in any division that has such passes. Nor
     // is anything held of operands of which either may have an output in its place: a pass may change which one has it.
+    // Nor of an output that leaves and may lie over an operand: that may be small.
     Set either = 0;
-    for (const std::vector<Id>& under : group.under)
-        if (under.size() > 1)
-            for (const Id b : under) either |= one(b);
+    for (Id o = 0; o < group.size(); ++o) {
+        if (group.under[o].size() > 1)
+            for (const Id b : group.under[o]) either |= one(b);
+        const Id output = group.operators[o].writes.buffer;
+        if (!group.under[o].empty() && group.uses[output].size() == 1) either |= one(output);
+    }
     const std::function<bool(const Shape&, Set)> may_beat = [&](const Shape& divided, Set made_small) {
         const Set small = made_small | either;
         if (!settings.rules.bounds) return true;

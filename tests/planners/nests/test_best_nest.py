@@ -313,7 +313,7 @@ def test_a_norm_lies_in_the_place_of_its_row() -> None:
     with_room = best_nest(group, leaving, (), 10)
     assert with_room is not None
     assert with_room.bytes == 3 * 64
-    assert [leaf.over for _, leaf in leaves(with_room.nest.body)] == [None, "r", None]
+    assert [leaf.over for _, leaf in leaves(with_room.nest.body)] == [None, "r", "s"]
     assert best_nest(group, leaving, (), 10, in_place=False) is None
     whole = best_nest(group, (), named(group, "x y z"), 0)
     assert whole is not None
