@@ -26,12 +26,13 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, band
     nests = (
         f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more"
         f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"
-        f" loops (up to {SPINE}"
-        f" around one another with free tiles, windows along at most {WINDOWS} of them, no operator repeated"
-        f" but for rows of windows; neighbours up to {UNBANDED.passes} times in slices together where an"
-        f" operator has no bands; without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in"
-        f" this budget, {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks"
-        f" at more than {MOST_LOOKS:,}, unless the plan has it), any operands whole;"
+        f" loops (up to {SPINE} around one another, each along axes of its own, with free tiles, windows"
+        f" along at most {WINDOWS} of them, no operator repeated but for rows of windows; outputs over"
+        " operands that they alone read, with other homes only where no windows slide and sums are no wider;"
+        f" neighbours up to {UNBANDED.passes} times in slices together where an operator has no bands;"
+        f" without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in this budget,"
+        f" {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks at more than"
+        f" {MOST_LOOKS:,}, unless the plan has it), any operands whole;"
     )
     priced = fusion_options(options)
     return (
