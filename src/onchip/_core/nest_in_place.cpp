@@ -88,13 +88,13 @@ std::optional<Id> replaced(const Group& group, const Shape& shape, const Kept& k
         }
         const Home home = deepest_home(group, shape, operand);
         if (!group.inner(output)) {
-            if (may_keep(group, shape, output, home.depth) && !group.wider(operand)) return operand;
+            if (may_keep(group, shape, output, home.depth) && !group.widens(operand)) return operand;
             continue;
         }
         const Home place = deepest_home(group, shape, output);
         if (home == place) {
             if (narrow(above(home))) return operand;
-        } else if (further_in(home, place) && !shape.slides() && !group.wider(operand)) {
+        } else if (further_in(home, place) && !shape.slides() && !group.widens(operand)) {
             const std::tuple rank(above(home), group.buffers[operand].maker);
             if (!further || rank < least) further = operand, least = rank;
         }
