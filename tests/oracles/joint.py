@@ -17,7 +17,7 @@ from onchip.base.units import MAX_BYTES
 from onchip.check.rules import Broken
 from onchip.check.streaming import streaming_scratch
 from onchip.check.units import Unit, units_of
-from onchip.network import bits
+from onchip.network import Network, bits
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.maps import Maps
 from onchip.planners.fusion import FusionProblem
@@ -364,13 +364,35 @@ def _laid_over(
     return found
 
 
+def _as_needed(network: Network) -> list[int]:
+    """The operators from the last ones back, each behind all that it needs, its first operand's first."""
+    found: list[int] = []
+
+    def visit(v: int) -> None:
+        if v in found:
+            return
+        for t in network.operators[v].inputs:
+            for maker in makers(t):
+                visit(maker)
+        found.append(v)
+
+    def makers(t: int) -> list[int]:
+        return [op.id for op in network.operators if network.writes[op.id] >> network.root[t] & 1]
+
+    for v in network.order:
+        if not any(network.readers[t] for t in bits(network.writes[v])):
+            visit(v)
+    return found
+
+
 def _search(problem: FusionProblem, members: int) -> tuple[GroupAxes, NestSearch] | None:
     """The search for the nests of a group of neighbours; None for other groups, and those left out."""
     network = problem.network
     if not joined(problem, members):
         return None
     at = sorted(network.order.index(v) for v in bits(members))
-    if at[-1] - at[0] >= min(len(at), LARGEST + 1) or len(at) > LARGEST:
+    needed = sorted(_as_needed(network).index(v) for v in bits(members))
+    if len(at) > LARGEST or all(places[-1] - places[0] >= len(at) for places in (at, needed)):
         return None
     if len(at) > SMALL and not closed(problem, [network.order[i] for i in at]):
         return None

@@ -56,7 +56,7 @@ __all__ = [
 AMONG = "; among: "
 """Before the plans that a refusal ranges over, at the end of its message."""
 
-LINE = 1500
+LINE = 2_000
 """The most characters of a message; a longer one keeps its beginning and end."""
 
 

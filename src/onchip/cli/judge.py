@@ -20,7 +20,7 @@ from onchip.multi_dnn.schedule_file import is_schedule
 from onchip.plans import Result
 from onchip.report.bounds import bounds_of
 from onchip.report.times import short_time
-from onchip.report.wording import visible
+from onchip.report.wording import SENTENCE, visible
 
 if TYPE_CHECKING:
     from onchip.results.proving import Proof
@@ -156,7 +156,7 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | 
     print(f"legal: {operators:,} operators in {instructions:,} instructions; every figure holds")
     print(f"  {said}{sought}: {what} {moved:,} B{claim}")
     if space := result.space or (searched if worth == "proved" else ""):
-        print(f"  among: {visible(space, LINE)}")
+        print(f"  among: {visible(space, SENTENCE)}")
     if line := _worth(made, worth, proof):
         print(f"  {line}")
     if what != "traffic":

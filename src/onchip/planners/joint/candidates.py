@@ -1,6 +1,7 @@
 """The groups that joint planning may run as nests of loops.
 
-Groups are intervals of an order of the network: neighbouring operators that all state their reach. Groups of
+Groups are intervals of two orders of the network, its own and the one in which operators run as needed:
+neighbouring operators that all state their reach. Groups of
 one text, as those of equal layers, have the same nests: their axes are worked out once.
 """
 
@@ -57,8 +58,8 @@ class Found:
 
 
 def candidates(problem: FusionProblem, largest: int = LARGEST, limits: Limits = NO_LIMITS) -> Found:
-    """Return the groups of at most `largest` neighbouring operators of the network's order: any up to
-    `SMALL`, of more those that are `closed`. Some of them if a limit is reached."""
+    """Return the groups of at most `largest` neighbouring operators, in the network's order or as they are
+    needed: any up to `SMALL`, of more those that are `closed`. Some of them if a limit is reached."""
     network = problem.network
     drafts: dict[object, _Draft | None] = {}
     texts: dict[str, int] = {}
@@ -90,12 +91,40 @@ def candidates(problem: FusionProblem, largest: int = LARGEST, limits: Limits = 
 
 
 def _intervals(network: Network, largest: int, kinds: Kinds) -> Iterator[tuple[int, ...]]:
-    order = network.order
-    for first in range(len(order)):
-        for end in range(first + 1, min(first + largest, len(order)) + 1):
-            if kinds.alone[order[end - 1]]:
-                break
-            yield order[first:end]
+    place = {v: i for i, v in enumerate(network.order)}
+    seen: set[int] = set()
+    for order in dict.fromkeys((tuple(network.order), _as_needed(network))):
+        for first in range(len(order)):
+            for end in range(first + 1, min(first + largest, len(order)) + 1):
+                if kinds.alone[order[end - 1]]:
+                    break
+                members = mask(order[first:end])
+                if members not in seen:
+                    seen.add(members)
+                    yield tuple(sorted(order[first:end], key=place.__getitem__))
+
+
+def _as_needed(network: Network) -> tuple[int, ...]:
+    """Return the order in which every operator runs just before the first that reads it.
+
+    Exporters and quantisers write operators elsewhere, too: a resize of a shortcut beside its input.
+    """
+    maker = {t: op.id for op in network.operators for t in bits(network.writes[op.id])}
+    order: dict[int, None] = {}
+    for last in network.order:
+        if any(network.readers[t] for t in bits(network.writes[last])):
+            continue
+        stack = [last]
+        while stack:
+            v = stack[-1]
+            roots = [network.root[t] for t in network.operators[v].inputs]
+            wanted = [maker[t] for t in dict.fromkeys(roots) if t in maker]
+            open_ = [m for m in wanted if m not in order and m != v]
+            if open_:
+                stack.append(open_[0])
+            else:
+                order.setdefault(stack.pop())
+    return tuple(order) if len(order) == len(network.operators) else tuple(network.order)
 
 
 @dataclass(frozen=True, slots=True)

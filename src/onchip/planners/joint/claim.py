@@ -24,7 +24,8 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, band
             "; concats of operands that lie side by side joined in DRAM, of those that share one the largest"
         )
     nests = (
-        f" at most {LARGEST} neighbouring operators of the network's order, linked by tensors (of more"
+        f" at most {LARGEST} neighbouring operators, in the network's order or as they are needed, linked by"
+        " tensors (of more"
         f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"
         f" loops (up to {SPINE} around one another, each along axes of its own, with free tiles, windows"
         f" along at most {WINDOWS} of them, no operator repeated but for rows of windows; outputs over"
