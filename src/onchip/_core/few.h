@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,7 +16,7 @@ class Few {
     static_assert(std::is_trivially_copyable_v<T>);
 
   public:
-    Few() = default;
+    Few() {}  // what lies in place is not set
     Few(const Few& other) : size_(other.size_), many_(other.many_) { copy(other); }
     Few(Few&& other) noexcept : size_(other.size_), many_(std::move(other.many_)) { copy(other); }
     Few& operator=(const Few& other) {
@@ -33,17 +35,17 @@ class Few {
     ~Few() = default;
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
-    T* begin() { return size_ <= N ? few_.data() : many_.data(); }
+    T* begin() { return size_ <= N ? few() : many_.data(); }
     T* end() { return begin() + size_; }
-    const T* begin() const { return size_ <= N ? few_.data() : many_.data(); }
+    const T* begin() const { return size_ <= N ? few() : many_.data(); }
     const T* end() const { return begin() + size_; }
     void push_back(const T& item) {
         if (size_ < N) {
-            few_[size_++] = item;
+            std::construct_at(few() + size_++, item);
             return;
         }
         const T added = item;
-        if (size_ == N) many_.assign(few_.begin(), few_.end());
+        if (size_ == N) many_.assign(few(), few() + N);
         many_.push_back(added);
         ++size_;
     }
@@ -60,9 +62,11 @@ class Few {
     }
 
   private:
-    void copy(const Few& other) { std::copy_n(other.few_.begin(), size_ <= N ? size_ : 0, few_.begin()); }
+    T* few() { return std::launder(reinterpret_cast<T*>(in_place_.data())); }
+    const T* few() const { return std::launder(reinterpret_cast<const T*>(in_place_.data())); }
+    void copy(const Few& other) { std::uninitialized_copy_n(other.few(), size_ <= N ? size_ : 0, few()); }
 
-    std::array<T, N> few_;
+    alignas(T) std::array<std::byte, N * sizeof(T)> in_place_;  // `size_` items
     std::size_t size_ = 0;
     std::vector<T> many_;
 };

@@ -67,6 +67,7 @@ class Search {
         for (Id depth = deep + 1; depth-- > 0;) {
             shape_.depth[op] = depth;
             shape_.after &= ~one(op);
+            for (Id l = 0; l < shape_.loops(); ++l) inside_[l] = l < depth ? inside_[l] | one(op) : inside_[l] & ~one(op);
             if (!legal(op)) continue;
             Bytes more = bound;
             if (settings_.rules.bounds && !bounded(op, more)) continue;
@@ -80,9 +81,10 @@ class Search {
     bool legal(Id op) {
         const Id depth = shape_.depth[op];
         bool late = false, good = true;
-        for (Id maker = 0; maker < op; ++maker)  // of a tensor that it reads, or of none
-            for (Id l = 0; l < std::min(depth, shape_.depth[maker]); ++l)
-                good &= !has(group_.classes[shape_.classes[l]].bad[op], maker);
+        const Set before = one(op) - 1;
+        for (Id l = 0; l < depth && good; ++l)  // makers of tensors that it reads, or of none
+            good = !(group_.classes[shape_.classes[l]].bad[op] & inside_[l] & before);
+        if (!good) return false;
         each_bit(group_.before[op], 0, [&](Id maker) {
             late |= shape_.depth[maker] > depth;
             good &= shape_.depth[maker] >= depth || !has(shape_.after, maker);
@@ -258,6 +260,7 @@ class Search {
     std::uint64_t& shapes_;
     const std::uint64_t most_shapes_;
     Shape shape_;
+    std::array<Set, deepest> inside_{};  // by loop: the operators in it, of those that have a depth
     bool divide_ = false;
     OpenParts* collect_ = nullptr;
 };

@@ -11,12 +11,14 @@ import onnx
 import pytest
 
 import onchip
+from nest_networks import network_of
 from onchip.base.errors import Infeasible
 from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint import planning
+from onchip.planners.joint.candidates import MANY, candidates
 from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.layout import step_loads
 from onchip.planners.joint.nests import NestWay, nests_of
@@ -60,6 +62,23 @@ def model(folder: Path, text: str) -> Path:
     path = folder / "net.onnx"
     onnx.save(made, path)
     return path
+
+
+@pytest.mark.parametrize("links", [8, 70])
+def test_in_a_large_network_the_order_as_needed_adds_groups_of_what_lies_apart(links: int) -> None:
+    lines = ["first Relu: t0(m,d) = x(m,d)", "early Relu: u(m,d) = t0(m,d)"]
+    for i in range(links):
+        if i == 2:
+            lines.append("near Relu: v(m,d) = t2(m,d)")
+        lines.append(
+            f"r{i} {'Add' if i == 5 else 'Relu'}: t{i + 1}(m,d) = t{i}(m,d){' v(m,d)' if i == 5 else ''}"
+        )
+    lines.append(f"last Add: y(m,d) = t{links}(m,d) u(m,d)")
+    network = network_of("m=8 d=8", lines, ("x",), ("y",)).network
+    problem = FusionProblem.of(network, CHIP, fusion_options(JointOptions()), 200)
+    groups = [{network.operators[v].name for v in c.operators} for c in candidates(problem).candidates]
+    assert {"early", "last"} in groups
+    assert ({"near", "r5"} in groups) == (links <= MANY)
 
 
 def planned(network: Network, budget: int, **options: object) -> Plan:

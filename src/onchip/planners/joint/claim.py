@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onchip.planners.fusion.claim import ways
-from onchip.planners.joint.candidates import LARGEST, SMALL
+from onchip.planners.joint.candidates import LARGEST, MANY, SMALL
 from onchip.planners.joint.nests import IN_BANDS, MOST_LOOKS, SPINE, UNBANDED, WINDOWS
 from onchip.planners.joint.options import JointOptions, fusion_options
 
@@ -24,13 +24,13 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, band
             "; concats of operands that lie side by side joined in DRAM, of those that share one the largest"
         )
     nests = (
-        f" at most {LARGEST} neighbouring operators, in the network's order or as they are needed, linked by"
-        " tensors (of more"
-        f" than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a nest of"
-        f" loops (up to {SPINE} around one another, each along axes of its own, with free tiles, windows"
-        f" along at most {WINDOWS} of them, no operator repeated but for rows of windows; outputs over"
-        " operands that they alone read, of sums no wider than elements if the output leaves or lies further"
-        " out, and there where no windows slide;"
+        f" at most {LARGEST} neighbouring operators, in the network's order or as they are needed (in"
+        f" networks of over {MANY} operators only those that lie apart in its own order), linked by tensors"
+        f" (of more than {SMALL} those where leaving out either end lets more bytes of tensors cross) as a"
+        f" nest of loops (up to {SPINE} around one another, each along axes of its own, with free tiles,"
+        f" windows along at most {WINDOWS} of them, no operator repeated but for rows of windows; outputs"
+        " over operands that they alone read, of sums no wider than elements if the output leaves or lies"
+        " further out, and there where no windows slide;"
         f" neighbours up to {UNBANDED.passes} times in slices together where an operator has no bands;"
         f" without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in this budget,"
         f" {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks at more than"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from onchip import _core
-from onchip.check.nests import nested
+from onchip.check.nests import Nested, nested
 from onchip.network import bits
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
@@ -90,6 +90,15 @@ class NestWay:
         return Group(name, names, self.scratch_bytes, tiling=self.nest)
 
 
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """The bytes of each of a candidate's tensors that cross (None: whole), of weights, and the scratch."""
+
+    crossing: tuple[int | None, ...]
+    weight_bytes: int
+    scratch_bytes: int
+
+
 class Nests:
     """The groups that may run as nests, with one search for all of a text: what was asked once is known."""
 
@@ -118,6 +127,7 @@ class Nests:
         """Groups (bitsets) that run in bands or blocks no more: their nests take more than these."""
         self._floors: dict[int, int] = {}
         self._rooms: dict[int, int] = {}
+        self._figures: dict[tuple[int, tuple[int, ...], tuple[int, ...], Nest], _Figures] = {}
         self._wider: dict[tuple[int, tuple[int, ...], Nest, int], Nest] = {}
         """By text, whole buffers, nest and room: the nest with larger tiles. Equal blocks share one."""
 
@@ -245,11 +255,26 @@ class Nests:
         )
 
     def _with_figures(self, way: NestWay) -> NestWay:
-        """Return the way with its figures, by the checker's law."""
+        """Return the way with its figures, by the checker's law. Groups of one text share them."""
+        tensors, buffers = tuple(way.candidate.buffers), tuple(way.candidate.buffers.values())
+        nest = renamed(way.nest, way.axes, self._axes[way.candidate.text])
+        key = (way.candidate.text, buffers, way.whole, nest)
+        if key not in self._figures:
+            law = self._law(way)
+            moved = tuple(law.crossing.get(tensor) for tensor in tensors)
+            self._figures[key] = _Figures(moved, law.weights, law.layout.extent)
+        known = self._figures[key]
+        moved_by = sorted(zip(tensors, known.crossing, strict=True))
+        crossing = {tensor: moved for tensor, moved in moved_by if moved is not None}
+        return replace(
+            way, crossing=crossing, weight_bytes=known.weight_bytes, scratch_bytes=known.scratch_bytes
+        )
+
+    def _law(self, way: NestWay) -> Nested:
         problem, members = self.problem, way.candidate.members
         whole = {way.axes.buffers[i].tensor for i in way.whole}
         streamed = [t for t in bits(problem.external(members) | problem.escaping(members)) if t not in whole]
-        law = nested(
+        return nested(
             problem.network,
             way.group("nest"),
             way.candidate.operators,
@@ -257,7 +282,6 @@ class Nests:
             problem.alignment,
             problem.accumulator,
         )
-        return replace(way, crossing=law.crossing, weight_bytes=law.weights, scratch_bytes=law.layout.extent)
 
 
 def nests_of(
