@@ -61,6 +61,12 @@ MODELS: dict[str, onnx.ModelProto] = {
     "indices that repeat": with_weights(
         "(float[6,8] x, float[4,8] u, float[4,6] z) => (float[6,8] y) <int64[2] t = {4, 8}> { "
         'i = ArgMax<axis=1>(z) e = Expand(i, t) y = ScatterElements<axis=0, reduction="add">(x, e, u) }'),
+    "backwards": with_weights(  # along one side, by two along another
+        "(float[1,12,16,10] x) => (float[1,12,8,10] y) <int64[2] a = {-1, 14}, int64[2] b = {-1000, -1000}, "
+        "int64[2] c = {3, 2}, int64[2] d = {-1, -2}> { y = Slice(x, a, b, c, d) }"),
+    "backwards and in steps": with_weights(
+        "(float[1,12,16,10] x) => (float[1,12,7,10] y) <int64[2] a = {-1, 2}, int64[2] b = {-1000, 16}, "
+        "int64[2] c = {3, 2}, int64[2] d = {-1, 2}> { y = Slice(x, a, b, c, d) }"),
     "tokens as a map": with_weights(  # but the first one, and half of the channels
         "(float[1,37,32] x) => (float[1,16,6,6] y) "
         "<int64[1] a = {1}, int64[1] b = {37}, int64[4] s = {1, 32, 6, 6}, int64[2] p = {16, 16}> { "

@@ -137,8 +137,9 @@ def _slice(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     found = list(dims)
     for i, (axis, start) in enumerate(zip(axes, starts, strict=True)):
         step, axis = 1 if steps is None else steps[i], axis % len(shape)
-        if step < 1:
-            raise NoRule
+        if step < 1:  # backwards: no box of the output needs a box of the input for all boxes alike
+            found[axis] = (everything(shape[axis]),) if shape[axis] > 1 else ()
+            continue
         first = min(max(start + shape[axis] if start < 0 else start, 0), shape[axis] - 1)
         found[axis] = moved(found[axis], shape[axis], step, -first)
     return {node.inputs[0]: flat(found)}

@@ -10,6 +10,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from onchip.readers.traits import is_elementwise
 from onchip.run.tiled.nests.boxed import Boxed
 from onchip.run.tiled.nests.forms import (
@@ -108,7 +110,18 @@ def _slice(boxed: Boxed, node: onnx.NodeProto) -> None:
         start = starts[i] + shape[axis] if starts[i] < 0 else starts[i]
         start = min(max(start, 0), shape[axis])
         made_as = node.output[0] if axis == axes[-1] else f"{node.output[0]}@{i}"
-        boxed.take(value, axis, start, out[axis], made_as, 1 if steps is None else steps[i])
+        step = 1 if steps is None else steps[i]
+        if step < 0 and is_whole(boxed.form(value)[axis]):
+            numbers = {
+                f"{made_as}@{n}": np.array([number], np.int64)
+                for n, number in enumerate((starts[i], ends[i], axis, step))
+            }
+            boxed.fold(numbers.items())
+            made = list(boxed.form(value))
+            made[axis] = tidy([Atom(FULL, out[axis])])
+            boxed.emit("Slice", [value, *numbers], made_as, tuple(made))
+        else:
+            boxed.take(value, axis, start, out[axis], made_as, step)
         value = made_as
 
 
