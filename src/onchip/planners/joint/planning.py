@@ -199,6 +199,7 @@ class _Run:
         self.problem = FusionProblem.of(network, chip, fusion_options(options), budget)
         self.joins = joinable(network) if options.concat_views else ()
         self.over = overwritable(network) if options.overlap else ()
+        self.some_boxes = any(op.thinned and not self.settled(op) for op in self.problem.operators)
         self.fused: Incumbent | None = None
         self.placed: Incumbent | None = None
 
@@ -251,7 +252,7 @@ class _Run:
                 f"no plan was found within {self.budget:,} bytes, nor a proof that there is none; more time"
                 " or memory may help"
             )
-        priced = all(not op.thinned or self.settled(op) for op in self.problem.operators)
+        priced = self.options.nests or not self.some_boxes  # nests have every tile; the claim names the boxes
         bound, banded = found.lower_bound_bytes, 0
         all_nests = not self.options.nests or (nests is not None and nests.complete)
         if priced and all_nests and not plain.all_groups and best.dram_bytes > least:
@@ -283,7 +284,13 @@ class _Run:
             status="optimal" if claim.proved or claim.bound == best.dram_bytes else "feasible",
             lower_bound_bytes=0,
             dram_lower_bound_bytes=claim.bound,
-            space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows, claim.banded),
+            space=space_of(
+                self.options,
+                self.problem.channel_tile,
+                self.problem.least_rows,
+                claim.banded,
+                some_boxes=self.some_boxes,
+            ),
             seconds=time.perf_counter() - self.began,
             groups=best.groups,
             options=self.recorded(best),
