@@ -86,7 +86,7 @@ def blocks(page: str) -> list[Block]:
 
 def seen(text: str, varies: str) -> list[str]:
     """Lines as a reader sees them: no space at the end, times are some time, what varies some value."""
-    lines = text.strip("\n").splitlines()
+    lines = [line.rstrip() for line in text.strip("\n").splitlines()]
     if varies:
         lines = [re.sub(rf" *(?:{varies})", " #", line) for line in lines]
     return [TIME.sub(lambda m: f"# {m[1]}", line).rstrip() for line in lines]

@@ -97,6 +97,15 @@ def test_a_large_product_is_proved_though_not_all_its_boxes_are_tried() -> None:
     )
 
 
+def test_neighbours_with_bands_share_slices_where_no_windows_slide(tmp_path: Path) -> None:
+    """A norm of rows and a sum share slices of one row, so that the product holds more rows at a time."""
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[64,64] x) => (float[64,64] y) <float[64,64] a> {
+        t = Softmax <axis = -1> (x) s = Add (t, x) y = MatMul (s, a) }"""
+    network = onchip.load(model(tmp_path, text), dtype="int8").network
+    assert check(planned(network, 2130)).dram_bytes <= 16_384  # x and y once, the weights twice
+
+
 def planned(network: Network, budget: int, **options: object) -> Plan:
     return plan(network, CHIP, budget, JointOptions(fuse=True, **options))  # type: ignore[arg-type]
 

@@ -39,10 +39,10 @@ def space_of(
         f" windows along at most {WINDOWS} of them, no operator repeated but for rows of windows; outputs"
         " over operands that they alone read, of sums no wider than elements if the output leaves or lies"
         " further out, and there where no windows slide;"
-        f" neighbours up to {UNBANDED.passes} times in slices together where an operator has no bands;"
-        f" without groups of more than {IN_BANDS.most_shapes:,} shapes of nests in this budget,"
-        f" {UNBANDED.most_shapes:,} where an operator has no bands, or of which a search looks at more than"
-        f" {MOST_LOOKS:,}, unless the plan has it), any operands whole;"
+        f" neighbours up to {UNBANDED.passes} times in slices together where an operator has no bands or, in"
+        f" networks of at most {MANY} operators, no windows slide; without groups of more than"
+        f" {IN_BANDS.most_shapes:,} shapes of nests in this budget, {UNBANDED.most_shapes:,} there, or of"
+        f" which a search looks at more than {MOST_LOOKS:,}, unless the plan has it), any operands whole;"
     )
     priced = fusion_options(options)
     boxes = " (of operators that have very many shapes of boxes, some of these)" if some_boxes else ""

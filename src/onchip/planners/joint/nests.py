@@ -10,7 +10,7 @@ from onchip.check.nests import Nested, nested
 from onchip.network import bits
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.candidates import Found, NestCandidate, candidates
+from onchip.planners.joint.candidates import MANY, Found, NestCandidate, candidates
 from onchip.planners.joint.renamed import renamed
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests import NestSearch, widened
@@ -46,7 +46,8 @@ class Effort:
 
 
 IN_BANDS, UNBANDED = Effort(0, 1_000), Effort(3, 8_000)
-"""The effort for groups that may run in bands, too, and for those with an operator that has none."""
+"""The effort for groups that may run in bands, too, and for those with an operator that has none. In networks
+of at most `MANY` operators it is that of the latter for groups without windows, too."""
 
 FIRST_LOOKS, MORE_LOOKS, MOST_LOOKS, LAST_LOOKS = 80, 500, 100_000, 1_000_000
 """The most shapes, tiles of loops along which windows slide, and rings that one search looks at: at first and
@@ -303,7 +304,8 @@ def nests_of(
 def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:
     """Return how hard a group is searched."""
     banded = all(problem.operators[cut.operator].access is not None for cut in axes.operators)
-    return IN_BANDS if banded else UNBANDED
+    windows = any(slide is not None for cut in axes.operators for use in cut.uses for slide in use.slides)
+    return IN_BANDS if banded and (windows or len(problem.operators) > MANY) else UNBANDED
 
 
 def search_of(problem: FusionProblem, axes: GroupAxes, leaving: Collection[int]) -> NestSearch:
