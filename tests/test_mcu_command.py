@@ -102,7 +102,7 @@ REAL = {
 
 @needs_toolchain
 @pytest.mark.slow
-@pytest.mark.parametrize("name", with_campaign(REAL, ["mcunet_5fps_vww"]))
+@pytest.mark.parametrize("name", with_campaign(REAL, ["mcunet_5fps_vww", "pretrainedResnet_quant"]))
 def test_the_public_networks_run_in_little_ram(
     name: str, shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

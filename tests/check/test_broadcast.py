@@ -132,7 +132,7 @@ def test_what_is_accepted_loses_nothing_however_the_operand_is_repeated(seed: in
     assert sum(judged(rng) for _ in range(150)) > 3
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_thousands_of_operands_lose_nothing() -> None:
     rng = Random(7)
     for _ in range(6000):

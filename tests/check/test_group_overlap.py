@@ -92,7 +92,7 @@ def test_all_verdicts_occur() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_thousands_of_overlaps_lose_no_byte() -> None:
     rng = Random(2)
     for _ in range(2000):

@@ -119,7 +119,7 @@ def test_a_second_run_that_streams_something_else_is_one_too_many(rng: Random) -
         assert (refusal.value.rule, refusal.value.index) == ("already-run", at + 1)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @given(st.randoms(use_true_random=True))
 @settings(max_examples=500)
 def test_hundreds_of_tiled_groups_are_judged_like_the_cell_machine(rng: Random) -> None:

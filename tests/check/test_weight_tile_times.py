@@ -177,7 +177,7 @@ def test_the_proof_is_exact_whatever_the_tile(seed: int) -> None:
     assert sum(judged(rng) for _ in range(100)) > 5
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_proof_is_exact_thousands_of_times() -> None:
     rng = Random(9)
     for _ in range(5000):

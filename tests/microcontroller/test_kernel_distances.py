@@ -70,7 +70,7 @@ def test_windows_at_legal_distances(layer: Windowed, reverse: bool, shared: bool
         assert made_over(layer, by, reverse=reverse, shared=shared)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @given(layer=LAYERS, reverse=st.booleans(), shared=st.booleans())
 @settings(max_examples=50)
 def test_many_windows_at_legal_distances(layer: Windowed, reverse: bool, shared: bool) -> None:

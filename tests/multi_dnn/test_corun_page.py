@@ -26,7 +26,7 @@ PAGE = (ROOT / "docs" / "corun.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", with_campaign(SECTIONS, ["orders"]))
+@pytest.mark.parametrize("name", with_campaign(SECTIONS, ["orders", "sets"]))
 def test_a_table_is_what_its_script_prints(name: str) -> None:
     begin, end = marks(name)
     assert PAGE.split(begin)[1].split(end)[0].strip("\n") == "\n".join(SECTIONS[name]())

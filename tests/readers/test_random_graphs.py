@@ -166,7 +166,7 @@ def test_random_graphs_run_bit_for_bit(model: onnx.ModelProto, tmp_path: Path) -
     check(model, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @given(model=models())
 @settings(relaxed, max_examples=250, derandomize=False)
 def test_many_random_graphs_run_bit_for_bit(model: onnx.ModelProto, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_networks_made_of_modules_execute(seed: int, tmp_path: Path) -> None:
     _execute_random(Random(seed), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_many_networks_made_of_modules_execute(tmp_path: Path) -> None:
     reports = [r for seed in range(100, 125) for r in _execute_random(Random(seed), tmp_path)]
     assert sum(r.joined for r in reports) > 2

@@ -211,7 +211,7 @@ def test_turns_side_by_side(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert drawn(name, tmp_path, 12, 5)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", MODELS)
 def test_many_nests(name: str, tmp_path: Path) -> None:
     assert drawn(name, tmp_path, 60, 2) > 20

@@ -156,7 +156,7 @@ def test_turns_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     drawn(alone_of("joins, groups and pads", tmp_path), 20, "at once")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("granularity", ["op", "fused"])
 @pytest.mark.parametrize("name", MODELS)
 def test_many_nests_along_windows(name: str, granularity: str, tmp_path: Path) -> None:

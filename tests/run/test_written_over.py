@@ -22,7 +22,7 @@ ZOO = (
     "squeezenet1_0",
     "vit_b_16",
 )
-LARGE = ("amoebanet_d", "vit_b_16")
+LARGE = ("amoebanet_d", "nasnetalarge", "vit_b_16")
 
 
 def executed(model: str, granularity: str = "fused") -> int:

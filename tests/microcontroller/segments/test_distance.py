@@ -133,7 +133,7 @@ def test_legal_distances_are_those_at_which_no_byte_is_lost(
     exact(data.draw(layers(kind)), reverse)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=250)
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data(), st.booleans())

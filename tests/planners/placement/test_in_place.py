@@ -138,7 +138,7 @@ def test_traffic_peak_and_least_budget_equal_exact_states_on_many() -> None:
     assert hard > 60
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_traffic_peak_and_least_budget_equal_exact_states_on_many_more() -> None:
     hard = 0
     for seed in range(10_000, 10_700):

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 
+from large_cases import with_campaign
 from onchip.base.errors import Infeasible
 from onchip.check import check
 from onchip.machines.chip import Chip
@@ -196,7 +197,7 @@ def test_a_cheapest_schedule_that_does_not_pack_is_not_called_optimal() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["fused", "op"])
 @pytest.mark.parametrize("weights", ["streamed", "resident"])
-@pytest.mark.parametrize("name", sorted(KNOWN))
+@pytest.mark.parametrize("name", with_campaign(sorted(KNOWN), ["nasnetalarge", "pnasnet5large"]))
 def test_known_values(shared: Path, name: str, weights: str, granularity: str) -> None:
     """Every reference network at MR, MH and MP is planned to its proved optimum, addresses included."""
     if (name, weights, granularity) == ("pnasnet5large", "streamed", "op"):
