@@ -10,14 +10,17 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import typer
 
 import onchip
 from onchip.cli import app, load_all
+from warm import warm
 
 load_all()
 COMMANDS = tuple(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -136,12 +139,19 @@ def run(
     stderr: int | None = None,
     file_bytes: int | None = None,
 ) -> Ended:
-    """Run the console's command in `folder`; `first` is Python that comes before it in its process."""
+    """Run the console's command in `folder`; `first` is Python that comes before it in its process.
+
+    With nothing but a call the process has the modules of onchip already.
+    """
 
     def limit() -> None:
         if file_bytes is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
+    if not first and stdout is None and stderr is None and file_bytes is None:
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            code = warm().run(call, folder, os.environ, out.fileno(), err.fileno())
+            return Ended(code, _text(out), _text(err))
     done = subprocess.run(
         [sys.executable, "-c", first + START, *call],
         cwd=folder,
@@ -152,3 +162,8 @@ def run(
         preexec_fn=limit if file_bytes is not None else None,
     )
     return Ended(done.returncode, done.stdout or "", done.stderr or "")
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
