@@ -89,18 +89,19 @@ def _geometry(draw: st.DrawFn, kind: str, given: tuple[int, ...], channels: int)
     kernel = (number(1, 4), number(1, 4))
     stride = (number(1, 3), number(1, 2))
     dilation = (number(1, 2), 1) if kind == "conv" else (1, 1)
-    padding = tuple(number(0, kernel[i % 2] - 1) for i in range(4))
+    padding = [number(0, kernel[i % 2] - 1) for i in range(4)]
     out = []
     for axis in (0, 1):
         span = (kernel[axis] - 1) * dilation[axis] + 1
         room = given[1 + axis] + padding[axis] + padding[axis + 2] - span
-        if room < 0:
+        if room < 0:  # with no padding, as no window may read that alone
             kernel = (1, kernel[1]) if axis == 0 else (kernel[0], 1)
-            room = given[1 + axis] + padding[axis] + padding[axis + 2] - 1
+            padding[axis] = padding[axis + 2] = 0
+            room = given[1 + axis] - 1
         out.append(room // stride[axis] + 1)
     made = (1, *out, deep if kind != "conv" else number(1, channels))
     groups = deep if kind == "depthwise" else 1
-    return Geometry(kind, given, made, kernel, stride, padding, dilation, groups, "NHWC")
+    return Geometry(kind, given, made, kernel, stride, tuple(padding), dilation, groups, "NHWC")  # type: ignore[arg-type]
 
 
 def _stepped(g: Geometry, pixels: int, channels: int) -> Geometry:
