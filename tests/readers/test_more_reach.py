@@ -67,6 +67,10 @@ MODELS: dict[str, onnx.ModelProto] = {
     "backwards and in steps": with_weights(
         "(float[1,12,16,10] x) => (float[1,12,7,10] y) <int64[2] a = {-1, 2}, int64[2] b = {-1000, 16}, "
         "int64[2] c = {3, 2}, int64[2] d = {-1, 2}> { y = Slice(x, a, b, c, d) }"),
+    "matrix and vector": with_weights(
+        "(float[2,12,16] x, float[16] v) => (float[2,12] y) { y = MatMul(x, v) }"),
+    "vector and matrices": with_weights(
+        "(float[16] v, float[2,16,12] x) => (float[2,12] y) { y = MatMul(v, x) }"),
     "tokens as a map": with_weights(  # but the first one, and half of the channels
         "(float[1,37,32] x) => (float[1,16,6,6] y) "
         "<int64[1] a = {1}, int64[1] b = {37}, int64[4] s = {1, 32, 6, 6}, int64[2] p = {16, 16}> { "

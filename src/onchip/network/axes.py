@@ -234,8 +234,15 @@ def _all(sides: Iterable[Side]) -> Seen:
 def _together(reach: Reach) -> frozenset[int]:
     """Return the axes of the output that must not be cut: no operand goes along them, and some operand is
     read whole along a side for each of their elements, as the row of a norm or of a softmax is; or their
-    elements share what a sum carries."""
+    elements share what a sum carries.
+
+    A constant that goes along an axis and is read whole along another side is one of weights: each element
+    has a sum of its own, which no cut makes again. A norm's go along axes alone.
+    """
     along = {side.axis for sides in reach.reads for side in sides}
+    for constant in reach.weights:
+        if any(side.axis < 0 and side.span > 1 for side in constant.sides):
+            along.update(side.axis for side in constant.sides)
     again = any(side.axis < 0 and side.span > 1 and side.size > 1 for sides in reach.reads for side in sides)
     return frozenset(reach.across).union(a for a in range(len(reach.output)) if again and a not in along)
 

@@ -358,15 +358,19 @@ def _gemm(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     a, b = node.inputs
     left, right, made = walk.shape(a), walk.shape(b), walk.shape(node.outputs[0])
-    if min(len(left), len(right)) < 2:
-        raise NoRule
     if a == b:
+        if len(left) < 2:
+            raise NoRule
         rows = [(everything(n),) for n in left[-2:] if n > 1]
         return {a: flat([*broadcast(left[:-2], made[:-2], dims[:-2]), *rows])}
     inner = walk.summed(node, dims, left[-1])
+    # A vector has no row, or no column, of the result.
+    own, columns = len(left) > 1, len(right) > 1
+    batch = len(made) - own - columns
+    row, column = dims[batch : batch + own], dims[batch + own :]
     return {
-        a: flat([*broadcast(left[:-2], made[:-2], dims[:-2]), dims[-2], inner]),
-        b: flat([*broadcast(right[:-2], made[:-2], dims[:-2]), inner, dims[-1]]),
+        a: flat([*broadcast(left[:-2], made[:batch], dims[:batch]), *row, inner]),
+        b: flat([*broadcast(right[:-2], made[:batch], dims[:batch]), inner, *column]),
     }
 
 

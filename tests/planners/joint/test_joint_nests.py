@@ -82,6 +82,7 @@ def test_in_a_large_network_the_order_as_needed_adds_groups_of_what_lies_apart(l
 
 
 def test_a_large_product_is_proved_though_not_all_its_boxes_are_tried() -> None:
+    """Nests have them, too."""
     network = network_of(
         "m=8192 d=8192 f=28672", ["up MatMul: y(m,f) = x(m,d) A(d,f)"], ("x",), ("y",)
     ).network
@@ -90,11 +91,6 @@ def test_a_large_product_is_proved_though_not_all_its_boxes_are_tried() -> None:
     result = check(made)
     assert (made.result.status, result.dram_lower_bound_bytes) == ("optimal", result.dram_bytes)
     assert result.dram_bytes < 1.1 * 2 * 8192 * 8192 * 28672 / budget**0.5  # near what any schedule moves
-    assert "some of these" in made.result.space
-    assert (
-        "some of these"
-        not in planned(network_of("m=8", ["a Relu: y(m) = x(m)"], ("x",), ("y",)).network, 16).result.space
-    )
 
 
 def test_neighbours_with_bands_share_slices_where_no_windows_slide(tmp_path: Path) -> None:

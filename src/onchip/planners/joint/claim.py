@@ -10,18 +10,10 @@ from onchip.planners.joint.options import JointOptions, fusion_options
 __all__ = ["space_of"]
 
 
-def space_of(
-    options: JointOptions,
-    channel_tile: int,
-    least_rows: int = 1,
-    banded: int = 0,
-    *,
-    some_boxes: bool = False,
-) -> str:
+def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, banded: int = 0) -> str:
     """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over.
 
-    `banded` are the most operators of a group in bands, 0 for any number. With `some_boxes` not every shape
-    of boxes was tried.
+    `banded` are the most operators of a group in bands, 0 for any number.
     """
     over = "operators that run whole may write at the address of an input that dies"
     if options.nests:
@@ -45,10 +37,9 @@ def space_of(
         f" which a search looks at more than {MOST_LOOKS:,}, unless the plan has it), any operands whole;"
     )
     priced = fusion_options(options)
-    boxes = " (of operators that have very many shapes of boxes, some of these)" if some_boxes else ""
     return (
         "all orders and partitions into groups, every operator run once, evictions and reloads of whole"
-        f" tensors, {ways(priced, channel_tile, least_rows, banded)}{boxes},"
+        f" tensors, {ways(priced, channel_tile, least_rows, banded)},"
         " any operands of bands kept whole on chip;"
         f"{nests if options.nests else ''} {sharing}"
     )

@@ -10,6 +10,7 @@ from onchip.check.nests import Nested, nested
 from onchip.network import bits
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
+from onchip.planners.fusion.problem import FusedOperator
 from onchip.planners.joint.candidates import MANY, Found, NestCandidate, candidates
 from onchip.planners.joint.renamed import renamed
 from onchip.planners.limits import NO_LIMITS, Limits
@@ -26,6 +27,7 @@ __all__ = [
     "NestWay",
     "Nests",
     "effort_of",
+    "in_nests_too",
     "nests_of",
     "search_of",
 ]
@@ -306,6 +308,27 @@ def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:
     banded = all(problem.operators[cut.operator].access is not None for cut in axes.operators)
     windows = any(slide is not None for cut in axes.operators for use in cut.uses for slide in use.slides)
     return IN_BANDS if banded and (windows or len(problem.operators) > MANY) else UNBANDED
+
+
+def in_nests_too(problem: FusionProblem, op: FusedOperator) -> bool:
+    """Return whether a nest moves no more than any boxes of an operator, in no more room.
+
+    So it is where its loops may have the sizes and the order of boxes: along at most `SPINE` axes, none of
+    them kept together, without windows, with partial sums as wide in a nest as in boxes, and with room that
+    is rounded alike.
+    """
+    network = problem.network
+    axes = axes_of(network, [op.id])
+    apart = problem.maps_budget < problem.budget or problem.weights_budget < problem.budget
+    if isinstance(axes, str) or network.operators[op.id].workspace or apart:
+        return False
+    [cut] = axes.operators
+    windows = any(slide is not None for use in cut.uses for slide in use.slides)
+    sums = any(size > 1 for size in cut.axes[cut.outputs :])
+    wide = sums and (problem.accumulator or 0) > axes.buffers[cut.writes.buffer].element
+    loops = sum(size > 1 for size in cut.axes)
+    rounded = problem.alignment > 1 and len(cut.constants) > 1  # boxes round all constants together
+    return loops <= SPINE and not (cut.together or cut.carries or windows or wide or rounded)
 
 
 def search_of(problem: FusionProblem, axes: GroupAxes, leaving: Collection[int]) -> NestSearch:

@@ -24,7 +24,15 @@ from onchip.planners.joint.in_nests import in_nests
 from onchip.planners.joint.incumbents import Incumbent, fused_alone, placed_alone
 from onchip.planners.joint.joins import joinable
 from onchip.planners.joint.needs import need_of
-from onchip.planners.joint.nests import LAST_LOOKS, MORE_LOOKS, MOST_LOOKS, Nests, NestWay, nests_of
+from onchip.planners.joint.nests import (
+    LAST_LOOKS,
+    MORE_LOOKS,
+    MOST_LOOKS,
+    Nests,
+    NestWay,
+    in_nests_too,
+    nests_of,
+)
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
 from onchip.planners.joint.rounds import in_rounds
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
@@ -199,7 +207,10 @@ class _Run:
         self.problem = FusionProblem.of(network, chip, fusion_options(options), budget)
         self.joins = joinable(network) if options.concat_views else ()
         self.over = overwritable(network) if options.overlap else ()
-        self.some_boxes = any(op.thinned and not self.settled(op) for op in self.problem.operators)
+        self.some_boxes = any(
+            op.thinned and not self.settled(op) and not (options.nests and in_nests_too(self.problem, op))
+            for op in self.problem.operators
+        )
         self.fused: Incumbent | None = None
         self.placed: Incumbent | None = None
 
@@ -252,7 +263,7 @@ class _Run:
                 f"no plan was found within {self.budget:,} bytes, nor a proof that there is none; more time"
                 " or memory may help"
             )
-        priced = self.options.nests or not self.some_boxes  # nests have every tile; the claim names the boxes
+        priced = not self.some_boxes
         bound, banded = found.lower_bound_bytes, 0
         all_nests = not self.options.nests or (nests is not None and nests.complete)
         if priced and all_nests and not plain.all_groups and best.dram_bytes > least:
@@ -284,13 +295,7 @@ class _Run:
             status="optimal" if claim.proved or claim.bound == best.dram_bytes else "feasible",
             lower_bound_bytes=0,
             dram_lower_bound_bytes=claim.bound,
-            space=space_of(
-                self.options,
-                self.problem.channel_tile,
-                self.problem.least_rows,
-                claim.banded,
-                some_boxes=self.some_boxes,
-            ),
+            space=space_of(self.options, self.problem.channel_tile, self.problem.least_rows, claim.banded),
             seconds=time.perf_counter() - self.began,
             groups=best.groups,
             options=self.recorded(best),
