@@ -10,10 +10,17 @@ from onchip.planners.joint.options import JointOptions, fusion_options
 __all__ = ["space_of"]
 
 
-def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, banded: int = 0) -> str:
+def space_of(
+    options: JointOptions,
+    channel_tile: int,
+    least_rows: int = 1,
+    banded: int = 0,
+    accumulator: int | None = None,
+) -> str:
     """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over.
 
-    `banded` are the most operators of a group in bands, 0 for any number.
+    `banded` are the most operators of a group in bands, 0 for any number; `accumulator` are the bytes of a
+    partial sum, where the chip states them.
     """
     over = "operators that run whole may write at the address of an input that dies"
     if options.nests:
@@ -37,9 +44,14 @@ def space_of(options: JointOptions, channel_tile: int, least_rows: int = 1, band
         f" which a search looks at more than {MOST_LOOKS:,}, unless the plan has it), any operands whole;"
     )
     priced = fusion_options(options)
+    sums = (
+        ""
+        if accumulator is None
+        else f" partial sums {accumulator} bytes wide in nests, as wide as elements in all other tiles;"
+    )
     return (
         "all orders and partitions into groups, every operator run once, evictions and reloads of whole"
         f" tensors, {ways(priced, channel_tile, least_rows, banded)},"
         " any operands of bands kept whole on chip;"
-        f"{nests if options.nests else ''} {sharing}"
+        f"{nests + sums if options.nests else ''} {sharing}"
     )

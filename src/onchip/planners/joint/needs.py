@@ -68,7 +68,7 @@ def need_of(
         if len(nest.operators) > 1 and search.nests.may_lie_over(nest, hardest)
     ):
         needs = _least_budget(problem, chip, over, joins, options, limits, needs)
-    space = space_of(options, problem.channel_tile, problem.least_rows)
+    space = space_of(options, problem.channel_tile, problem.least_rows, accumulator=problem.accumulator)
     return misfit(problem, hardest, needs).but(space=space)
 
 
