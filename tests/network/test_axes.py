@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from nest_networks import network_of
 from onchip.network import Constant, Network, OperatorSpec, Reach, Side
 from onchip.network.axes import ALL, GroupAxes, axes_of
 
@@ -160,3 +161,11 @@ def needed(sides: tuple[Side, ...], at: list[int]) -> set[int]:
         low = ((0 if side.axis < 0 else at[side.axis]) * side.stride - side.before) // side.per
         ranges.append(range(max(0, low), min(side.size, low + side.span)))
     return {flat(i, tuple(s.size for s in sides)) for i in product(*ranges)}
+
+
+def test_a_norm_keeps_its_row_together_and_a_product_with_weights_does_not() -> None:
+    """Both need a row of the operand whole; each feature of a product has weights of its own."""
+    lines = {"n Norm: y(m,d) = x(m,*d) g(d)": [1], "p QGemm: y(m,f) = x(m,*d) A(*d,f) b(f)": []}
+    for line, together in lines.items():
+        net = network_of("m=4 d=8 f=6", [line], ("x",), ("y",)).network
+        assert sorted(axes(net).operators[0].together) == together
