@@ -125,4 +125,5 @@ def _zoo(text: str, options: ReadOptions) -> Source:
         folder=None,
         dtype=options.dtype or "int8",
         resize=resize,
+        published=True,
     )

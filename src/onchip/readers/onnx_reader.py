@@ -22,6 +22,7 @@ from onchip.readers.elements import BITS, NAMES, value_bytes
 from onchip.readers.macs import macs_of
 from onchip.readers.onnx_graph import Graph, Node, parse
 from onchip.readers.operators import Draft, Drafts
+from onchip.readers.padded import pads_in_windows
 from onchip.readers.places import find_places
 from onchip.readers.quantised import CONVERSIONS, mismatch
 from onchip.readers.reach import in_maps, reach_of
@@ -43,12 +44,14 @@ def read_onnx(
     folder: Path | None,
     dtype: Literal["file", "int8", "int16"],
     resize: tuple[int, int] | None = None,
+    published: bool = False,
 ) -> Source:
     """Return the network in the bytes of an ONNX file, and its original nodes.
 
     `where` names the file in messages and `Network.source`, `folder` holds its external data, `resize` is the
-    (height, width) that every image input gets instead of its own. Raises `ModelError` in one line naming the
-    node or tensor, `UsageError` for `dims` that do not fit.
+    (height, width) that every image input gets instead of its own. A `published` network keeps every `Pad`
+    as an operator, as the figures that are published of it count them. Raises `ModelError` in one line naming
+    the node or tensor, `UsageError` for `dims` that do not fit.
     """
     digest = hashlib.sha256(content).hexdigest()
     notes: tuple[str, ...] = ()
@@ -71,6 +74,8 @@ def read_onnx(
         if node.op in CONVERSIONS and (reason := mismatch(graph, node)):  # those of weights, too
             raise graph.refuse(reason, node.label)
     if options.granularity == "fused":
+        if not published:
+            pads_in_windows(graph, constants)
         functions_first(graph, constants)
     computing = [n for n in graph.nodes if any(o and o not in constants for o in n.outputs)]
     for node in computing:
