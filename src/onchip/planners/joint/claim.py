@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onchip.planners.fusion.claim import ways
 from onchip.planners.joint.candidates import LARGEST, MANY, SMALL
-from onchip.planners.joint.nests import IN_BANDS, MOST_LOOKS, SPINE, UNBANDED, WINDOWS
+from onchip.planners.joint.nests import FEW, IN_BANDS, MOST_LOOKS, SPINE, UNBANDED, WINDOWS
 from onchip.planners.joint.options import JointOptions, fusion_options
 
 __all__ = ["space_of"]
@@ -39,7 +39,7 @@ def space_of(
         " over operands that they alone read, of sums no wider than elements if the output leaves or lies"
         " further out, and there where no windows slide;"
         f" neighbours up to {UNBANDED.passes} times in slices together where an operator has no bands or, in"
-        f" networks of at most {MANY} operators, no windows slide; without groups of more than"
+        f" networks of at most {FEW} operators, no windows slide; without groups of more than"
         f" {IN_BANDS.most_shapes:,} shapes of nests in this budget, {UNBANDED.most_shapes:,} there, or of"
         f" which a search looks at more than {MOST_LOOKS:,}, unless the plan has it), any operands whole;"
     )

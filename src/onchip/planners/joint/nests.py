@@ -11,7 +11,7 @@ from onchip.network import bits
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.problem import FusedOperator
-from onchip.planners.joint.candidates import MANY, Found, NestCandidate, candidates
+from onchip.planners.joint.candidates import Found, NestCandidate, candidates
 from onchip.planners.joint.renamed import renamed
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests import NestSearch, widened
@@ -19,6 +19,7 @@ from onchip.plans import Group
 from onchip.plans.nest import Nest
 
 __all__ = [
+    "FEW",
     "IN_BANDS",
     "SPINE",
     "UNBANDED",
@@ -49,7 +50,10 @@ class Effort:
 
 IN_BANDS, UNBANDED = Effort(0, 1_000), Effort(3, 8_000)
 """The effort for groups that may run in bands, too, and for those with an operator that has none. In networks
-of at most `MANY` operators it is that of the latter for groups without windows, too."""
+of at most `FEW` operators it is that of the latter for groups without windows, too: it takes long."""
+
+FEW = 12
+"""The most operators of a network that is searched hard as a whole."""
 
 FIRST_LOOKS, MORE_LOOKS, MOST_LOOKS, LAST_LOOKS = 80, 500, 100_000, 1_000_000
 """The most shapes, tiles of loops along which windows slide, and rings that one search looks at: at first and
@@ -307,7 +311,7 @@ def effort_of(problem: FusionProblem, axes: GroupAxes) -> Effort:
     """Return how hard a group is searched."""
     banded = all(problem.operators[cut.operator].access is not None for cut in axes.operators)
     windows = any(slide is not None for cut in axes.operators for use in cut.uses for slide in use.slides)
-    return IN_BANDS if banded and (windows or len(problem.operators) > MANY) else UNBANDED
+    return IN_BANDS if banded and (windows or len(problem.operators) > FEW) else UNBANDED
 
 
 def in_nests_too(problem: FusionProblem, op: FusedOperator) -> bool:
