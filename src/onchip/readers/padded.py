@@ -14,9 +14,6 @@ from onchip.readers.onnx_graph import Graph, Node
 
 __all__ = ["pads_in_windows"]
 
-INTS = 7
-"""The type of an attribute that is a list of integers (`onnx.AttributeProto.INTS`)."""
-
 
 def pads_in_windows(graph: Graph, constants: Constants) -> None:
     """Leave out every `Pad` of zeros along the sides of maps that convolutions alone read."""
@@ -90,7 +87,8 @@ def _widen(reader: Node, source: str, sides: list[tuple[int, int]]) -> None:
     wanted = [*(before for before, _ in sides), *(after for _, after in sides)]
     stated = reader.attribute("pads")
     if stated is None:
-        stated = reader.proto.attribute.add(name="pads", type=INTS)
+        stated = reader.proto.attribute.add(name="pads")
+        stated.type = stated.INTS
     stated.ints[:] = [more + n for more, n in zip(wanted, own, strict=True)]
     reader.proto.input[0] = source
     reader.inputs, reader.plain = tuple(reader.proto.input), None

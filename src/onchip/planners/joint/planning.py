@@ -207,10 +207,6 @@ class _Run:
         self.problem = FusionProblem.of(network, chip, fusion_options(options), budget)
         self.joins = joinable(network) if options.concat_views else ()
         self.over = overwritable(network) if options.overlap else ()
-        self.some_boxes = any(
-            op.thinned and not self.settled(op) and not (options.nests and in_nests_too(self.problem, op))
-            for op in self.problem.operators
-        )
         self.fused: Incumbent | None = None
         self.placed: Incumbent | None = None
 
@@ -263,7 +259,7 @@ class _Run:
                 f"no plan was found within {self.budget:,} bytes, nor a proof that there is none; more time"
                 " or memory may help"
             )
-        priced = not self.some_boxes
+        priced = all(not op.thinned or self.settled(op) for op in self.problem.operators)
         bound, banded = found.lower_bound_bytes, 0
         all_nests = not self.options.nests or (nests is not None and nests.complete)
         if priced and all_nests and not plain.all_groups and best.dram_bytes > least:
@@ -431,6 +427,8 @@ class _Run:
 
     def settled(self, op: FusedOperator) -> bool:
         """Return whether boxes that were not tried would not move less, nor need less room."""
+        if self.options.nests and in_nests_too(self.problem, op):
+            return True
         network = self.network
         sizes = {t: network.tensors[t].bytes for t in network.operators[op.id].inputs}
         return settled(network.operators[op.id], sizes, op.boxes)

@@ -19,33 +19,25 @@ __all__ = ["convolution", "fused_convolution", "fused_gemm", "gemm", "in_groups"
 
 
 def matmul(boxed: Boxed, node: onnx.NodeProto) -> None:
+    """A product; a vector has no row, or no column, of the result."""
     boxed.reorders |= not boxed.rounded
     a, b = node.input
     left, right = boxed.form(a), boxed.form(b)
-    if min(len(left), len(right)) < 2:
-        _with_vector(boxed, node)
-        return
-    a, b, cut = inner(boxed, a, len(left) - 1, b, len(right) - 2)
-    left, right = boxed.form(a), boxed.form(b)
-    (a, b), batch = boxed.broadcast([a, b], keep=2)
-    if boxed.rounded:
-        _whole_sum(cut)
-        as_in_the_whole(boxed, node, (*batch, left[-2], right[-1]), {0: a, 1: b})
-        return
-    boxed.keep(node, (*batch, left[-2], right[-1]), {0: a, 1: b})
-    if cut:
-        boxed.partial(node.output[0], node.output[0])
-
-
-def _with_vector(boxed: Boxed, node: onnx.NodeProto) -> None:
-    """A product with a vector has no row, or no column, of the result."""
-    a, b = node.input
-    left, right = boxed.form(a), boxed.form(b)
+    vector = min(len(left), len(right)) < 2
     a, b, cut = inner(boxed, a, len(left) - 1, b, max(len(right) - 2, 0))
     left, right = boxed.form(a), boxed.form(b)
-    form = left[:-1] if len(right) < 2 else (*right[:-2], right[-1])
+    form: Form
+    if vector:
+        form = left[:-1] if len(right) < 2 else (*right[:-2], right[-1])
+    else:
+        (a, b), batch = boxed.broadcast([a, b], keep=2)
+        form = (*batch, left[-2], right[-1])
     if boxed.rounded:
-        raise NotCompact("a product with a vector that is rounded")
+        _whole_sum(cut)
+        if vector:
+            raise NotCompact("a product with a vector that is rounded")
+        as_in_the_whole(boxed, node, form, {0: a, 1: b})
+        return
     boxed.keep(node, form, {0: a, 1: b})
     if cut:
         boxed.partial(node.output[0], node.output[0])
