@@ -26,6 +26,7 @@ from onchip.network import GATHERED, Geometry
 from onchip.readers.constants import Constants
 from onchip.readers.layout import Layout
 from onchip.readers.onnx_graph import Graph, Node
+from onchip.readers.padded import added
 from onchip.readers.padding import same_padding
 from onchip.readers.traits import is_elementwise
 
@@ -157,19 +158,11 @@ def _padded(
     graph: Graph, node: Node, constants: Constants, first: tuple[int, ...], result: tuple[int, ...]
 ) -> Geometry | None:
     """Return a constant around rows and columns; negative amounts cut some off."""
-    mode = node.attribute("mode")
-    if mode is not None and mode.s != b"constant":
+    sides = added(node, constants, 4)
+    if sides is None or any(sides[0]) or any(sides[1]):
         return None
-    amounts = node.integers("pads") or _numbers(node, 1, constants)
-    axes = _numbers(node, 3, constants) if len(node.inputs) > 3 and node.inputs[3] else range(4)
-    if amounts is None or axes is None or len(amounts) != 2 * len(axes):
-        return None
-    before, after = [0] * 4, [0] * 4
-    for axis, low, high in zip(axes, amounts, amounts[len(axes) :], strict=False):
-        before[axis % 4], after[axis % 4] = low, high
-    if before[:2] != [0, 0] or after[:2] != [0, 0]:
-        return None
-    return Geometry("pad", input=first, output=result, padding=(*before[2:], *after[2:]))
+    padding = (*(before for before, _ in sides[2:]), *(after for _, after in sides[2:]))
+    return Geometry("pad", input=first, output=result, padding=padding)
 
 
 def _along_channels(graph: Graph, node: Node, first: tuple[int, ...]) -> Geometry | None:

@@ -12,7 +12,7 @@ from onchip.base.allowance import spend
 from onchip.readers.constants import Constants
 from onchip.readers.onnx_graph import Graph, Node
 
-__all__ = ["pads_in_windows"]
+__all__ = ["added", "pads_in_windows"]
 
 
 def pads_in_windows(graph: Graph, constants: Constants) -> None:
@@ -41,23 +41,33 @@ def _zeros(graph: Graph, constants: Constants, node: Node) -> list[tuple[int, in
     shape = graph.shape.get(node.inputs[0]) if node.inputs else None
     if node.op != "Pad" or node.domain or shape is None or len(shape) < 3 or node.inputs[0] in constants:
         return None
-    mode, value = node.attribute("mode"), node.attribute("value")
-    pads, filled, along = (_numbers(constants, node, at) for at in (1, 2, 3))
+    filled, value = _numbers(constants, node, 2), node.attribute("value")
+    sides = added(node, constants, len(shape))
+    if sides is None or filled is None or any(filled) or (value is not None and value.f):
+        return None
+    if any(sides[0]) or any(sides[1]) or any(min(both) < 0 for both in sides):
+        return None
+    return sides[2:]
+
+
+def added(node: Node, constants: Constants, rank: int) -> list[tuple[int, int]] | None:
+    """Return what a `Pad` of a constant adds before and after each dimension; negative: it cuts off.
+
+    None if it pads with other elements, or its amounts are not known.
+    """
+    mode = node.attribute("mode")
     stated = node.integers("pads")
-    pads = list(stated) if stated is not None else pads
-    if pads is None or filled is None or along is None or any(filled):
+    amounts = list(stated) if stated is not None else _numbers(constants, node, 1)
+    along = _numbers(constants, node, 3)
+    if amounts is None or along is None or (mode is not None and mode.s != b"constant"):
         return None
-    if (mode is not None and mode.s != b"constant") or (value is not None and value.f):
+    axes = [int(axis) % rank for axis in along] or list(range(rank))
+    if len(amounts) != 2 * len(axes) or len({*axes}) < len(axes):
         return None
-    axes = [int(axis) % len(shape) for axis in along] or list(range(len(shape)))
-    if len(pads) != 2 * len(axes) or len({*axes}) < len(axes):
-        return None
-    found = [(0, 0)] * len(shape)
+    found = [(0, 0)] * rank
     for i, axis in enumerate(axes):
-        found[axis] = int(pads[i]), int(pads[i + len(axes)])
-    if any(found[0]) or any(found[1]) or any(min(both) < 0 for both in found):
-        return None
-    return found[2:]
+        found[axis] = int(amounts[i]), int(amounts[i + len(axes)])
+    return found
 
 
 def _numbers(constants: Constants, node: Node, at: int) -> list[float] | None:
