@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
 from onchip.plans import Leaf, Loop, Nest
+from onchip.readers import load
 from run.nested import Alone, model
 
 PART = """g (float[4,12] x) => (float[4,5] z) {
@@ -73,5 +76,55 @@ def test_a_function_inside_a_product_comes_behind_its_sum(
     [cut] = net.axes(product).operators
     [summed] = cut.sums
     net.lawful(Nest((Leaf(product, ((summed, 5),)),)), product)
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0
+
+
+SCALES = "<float s = {0.05}, float t = {0.02}, uint8 z = {128}, int8 n = {3}, float m = {0.5}>"
+VENDOR = '<ir_version: 9, opset_import: ["" : 20, "com.microsoft" : 1]>\ng '
+INTEGER_SUMS = {
+    "product": ("(uint8[4,12] x) => (uint8[4,5] y)", "y = QLinearMatMul(x, s, z, w, t, n, m, z)"),
+    "product with an addend": (
+        "(uint8[4,12] x) => (uint8[4,5] y)",
+        "y = com.microsoft.QGemm(x, s, z, w, t, n, b, m, z)",
+    ),
+    "product of integers": (
+        "(uint8[4,12] x) => (float[4,5] y)",
+        "i = MatMulInteger(x, w, z, n) y = Cast<to = 1>(i)",
+    ),
+    "narrow": (
+        "(float[4,48] x) => (float[4,5] y)",
+        "y = com.microsoft.MatMulNBits<K = 48, N = 5, bits = 4, block_size = 16>(x, q, f)",
+    ),
+    "narrow with zero points": (
+        "(float[4,48] x) => (float[4,5] y)",
+        "y = com.microsoft.MatMulNBits<K = 48, N = 5, bits = 4, block_size = 16>(x, q, f, p)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", INTEGER_SUMS)
+@pytest.mark.parametrize("tile", [1, 2])
+def test_a_product_of_narrow_numbers_is_added_up_slice_by_slice(tmp_path: Path, kind: str, tile: int) -> None:
+    """Its sum is scaled and rounded when it is complete; that of narrow weights goes block by block."""
+    sides, body = INTEGER_SUMS[kind]
+    proto = onnx.parser.parse_model(f"{VENDOR}{sides} {SCALES} {{ {body} }}")
+    random = np.random.default_rng(0)
+    weights = {
+        "w": random.integers(-90, 90, (12, 5)).astype(np.int8),
+        "b": random.integers(-900, 900, 5).astype(np.int32),
+        "q": random.integers(0, 256, (5, 3, 8)).astype(np.uint8),
+        "f": random.random(15).astype(np.float32),
+        "p": random.integers(0, 256, 10).astype(np.uint8),
+    }
+    used = {name for node in proto.graph.node for name in node.input}
+    proto.graph.initializer.extend(
+        onnx.numpy_helper.from_array(value, name) for name, value in weights.items() if name in used
+    )
+    (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
+    net = Alone(load(tmp_path / "net.onnx"))
+    [cut] = net.axes().operators
+    [summed] = cut.sums
+    net.lawful(Nest((Leaf(cut.name, ((summed, tile), (0, 2))),)))
     assert net.comparison is not None
     assert net.comparison.comparisons > 0

@@ -14,7 +14,7 @@ from functools import cache
 from onchip.readers.onnx_graph import Graph, Node
 from onchip.readers.traits import VENDOR
 
-__all__ = ["made_as", "plain_of"]
+__all__ = ["in_parts", "made_as", "plain_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class _Plain:
     """The standard operator `op`, of these operands of the node; without `when`, always.
 
     The result has the type of operand `zero`, a zero point, if there is one there; else `other`, or the first
-    operand's.
+    operand's. `parts`: the sum may be made in parts, which are scaled, rounded, or given to a function when
+    it is complete.
     """
 
     op: str
@@ -30,6 +31,7 @@ class _Plain:
     zero: int = -1
     other: int = 0
     when: Callable[[Node], bool] = lambda node: True
+    parts: bool = False
 
 
 def _at(*positions: int) -> Callable[[Sequence[str]], Sequence[str]]:
@@ -59,10 +61,10 @@ def _softmax_of_one_axis(node: Node) -> bool:
 _INT32, _FLOAT = 6, 1
 
 _PLAIN: dict[tuple[str, str], _Plain] = {
-    ("", "QLinearConv"): _Plain("Conv", _at(0, 3, 8), zero=7),
-    ("", "QLinearMatMul"): _Plain("MatMul", _at(0, 3), zero=7),
-    ("", "ConvInteger"): _Plain("Conv", _at(0, 1), other=_INT32),
-    ("", "MatMulInteger"): _Plain("MatMul", _at(0, 1), other=_INT32),
+    ("", "QLinearConv"): _Plain("Conv", _at(0, 3, 8), zero=7, parts=True),
+    ("", "QLinearMatMul"): _Plain("MatMul", _at(0, 3), zero=7, parts=True),
+    ("", "ConvInteger"): _Plain("Conv", _at(0, 1), other=_INT32, parts=True),
+    ("", "MatMulInteger"): _Plain("MatMul", _at(0, 1), other=_INT32, parts=True),
     ("", "SimplifiedLayerNormalization"): _Plain("RMSNormalization", _at(0, 1)),
     (VENDOR, "QuantizeLinear"): _Plain("QuantizeLinear", _at(0, 1, 2), zero=2, other=2),
     (VENDOR, "DequantizeLinear"): _Plain("DequantizeLinear", _at(0, 1, 2), zero=1),
@@ -74,11 +76,11 @@ _PLAIN: dict[tuple[str, str], _Plain] = {
     (VENDOR, "QLinearConcat"): _Plain("Concat", lambda inputs: inputs[2::3], zero=2),
     (VENDOR, "QLinearGlobalAveragePool"): _Plain("GlobalAveragePool", _at(0), zero=4, when=_channels_first),
     (VENDOR, "QLinearAveragePool"): _Plain("AveragePool", _at(0), zero=4, when=_channels_first),
-    (VENDOR, "QGemm"): _Plain("Gemm", _at(0, 3, 6), zero=8, other=_FLOAT),
-    (VENDOR, "MatMulIntegerToFloat"): _Plain("MatMul", _at(0, 1), other=_FLOAT),
-    (VENDOR, "FusedConv"): _Plain("Conv", _at(0, 1, 2)),
-    (VENDOR, "FusedGemm"): _Plain("Gemm", _at(0, 1, 2)),
-    (VENDOR, "FusedMatMul"): _Plain("MatMul", _at(0, 1), when=_as_it_lies),
+    (VENDOR, "QGemm"): _Plain("Gemm", _at(0, 3, 6), zero=8, other=_FLOAT, parts=True),
+    (VENDOR, "MatMulIntegerToFloat"): _Plain("MatMul", _at(0, 1), other=_FLOAT, parts=True),
+    (VENDOR, "FusedConv"): _Plain("Conv", _at(0, 1, 2), parts=True),
+    (VENDOR, "FusedGemm"): _Plain("Gemm", _at(0, 1, 2), parts=True),
+    (VENDOR, "FusedMatMul"): _Plain("MatMul", _at(0, 1), when=_as_it_lies, parts=True),
     (VENDOR, "Gelu"): _Plain("Gelu", _at(0)),
     (VENDOR, "QuickGelu"): _Plain("Sigmoid", _at(0)),
     (VENDOR, "FastGelu"): _Plain("Sum", _at(0, 1)),
@@ -101,6 +103,12 @@ def plain_of(node: Node) -> Node:
         node.plain = Node(node.index, proto, rule.op, "", inputs, node.outputs[:1])
     node.plain.index = node.index
     return node.plain
+
+
+def in_parts(node: Node) -> bool:
+    """Return whether a node's sum may be made in parts: always, if it has no other form."""
+    rule = _PLAIN.get((node.domain, node.op))
+    return rule is None or rule.parts
 
 
 def made_as(graph: Graph, node: Node) -> int:

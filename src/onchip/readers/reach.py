@@ -17,7 +17,7 @@ from onchip.network import MOST_SIDES, Constant, Geometry, Reach, Side, most_sid
 from onchip.readers.constants import Constants
 from onchip.readers.digits import CutAxis, Need, everything, flat, grouped, together
 from onchip.readers.onnx_graph import Graph, Node
-from onchip.readers.plain import plain_of
+from onchip.readers.plain import in_parts, plain_of
 from onchip.readers.reach_more import MORE_RULES
 from onchip.readers.reach_rules import SAME_ORDER, Needs, NoRule, Rule, elementwise, rule_of
 from onchip.readers.reach_vendor import VENDOR_RULES
@@ -163,7 +163,7 @@ class Walk:
                 raise NoRule
             try:
                 dims = (self.needs[name],) if plain.op in SAME_ORDER else tuple(self.dims(name, shape))
-                self.rounded = plain is not node and node.op != "FusedMatMul"
+                self.rounded = not in_parts(node)
                 found = rule(self, plain, position, dims)
                 for other in filter(None, node.inputs if plain is not node else ()):
                     if other not in plain.inputs:
@@ -212,8 +212,8 @@ class Walk:
         """Return a dimension that a node's result is summed over, as an axis of its own if possible.
 
         The operator's output must be that result, element by element, up to functions of each element, and no
-        operand may come twice: one that is also added to the sum could not be cut with it. A node that rounds
-        its sum, or applies a function to it, cannot be cut either.
+        operand may come twice: one that is also added to the sum could not be cut with it. Nor can the sum of
+        a node that does more with it than scale, round, or apply a function to each element.
         """
         made = tuple(side for side in flat(dims) if side.size > 1)
         if size == 1:

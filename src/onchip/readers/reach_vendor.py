@@ -55,12 +55,22 @@ def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 
 
 def _narrow(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
-    """Return the needs of a product with a matrix of a few bits an element: [features, blocks, bytes]."""
-    found = {node.inputs[0]: flat([*dims[:-1], (everything(walk.shape(node.inputs[0])[-1]),)])}
-    features, group = node.integer("N", 0), (*node.inputs, *[""] * 5)[4]
+    """Return the needs of a product with a matrix of a few bits an element: [features, blocks, bytes].
+
+    The sum is cut between blocks: zero points of fewer than eight bits share bytes, and come for all blocks.
+    """
+    x, matrix, scales, _zeros, group, addend = (*node.inputs, *[""] * 5)[:6]
+    features, sized, width = node.integer("N", 0), node.integer("block_size", 0), walk.shape(x)[-1]
+    blocks = width // sized if sized and width % sized == 0 and not group and not addend else 1
+    outer: Need = walk.summed(node, dims, blocks) if prod(walk.shape(scales)) == features * blocks else ()
+    inside = (*outer, everything(width // blocks)) if outer else (everything(width),)
+    found = {x: flat([*dims[:-1], inside])}
     for name in filter(None, node.inputs[1:]):
         size = prod(walk.shape(name))
-        rest = (everything(size // features),) if size > features else ()
+        rest: Need = (everything(size // features),) if size > features else ()
+        if outer and name in (matrix, scales):
+            each = size // (features * blocks)
+            rest = (*outer, *((everything(each),) if each > 1 else ()))
         by_feature = size % features == 0 and name != group
         add(found, name, flat([dims[-1], rest]) if by_feature and size else walk.all_of(name))
     return found

@@ -13,6 +13,7 @@ from onchip.network import Operator
 from onchip.network.axes import Buffer, Cut
 from onchip.run.poison import poison_of
 from onchip.run.sessions import following
+from onchip.run.tiled.nests.exact import InParts
 from onchip.run.tiled.nests.forms import Span, box_of
 from onchip.run.tiled.nests.kernels import Read, Source, element_of, run_session
 from onchip.run.tiled.nests.node_rules import SUMS
@@ -28,7 +29,7 @@ Array = np.ndarray[Any, Any]
 class WholeKernel:
     """Runs all of an operator for every box; what is not in the box of an operand is poison.
 
-    Raises `InputError` for an operator whose sum is cut and cannot be taken apart.
+    Raises `InParts` for an operator whose sum is cut and cannot be taken apart.
     """
 
     def __init__(
@@ -56,12 +57,12 @@ class WholeKernel:
             operands = [engine.executable.value[t] for t in op.inputs]
             heads = [node for node in following(nodes, operands) if node.op_type in SUMS]
             if len(heads) != 1:
-                raise self.refuse("its sum cannot be taken apart")
+                raise InParts("its sum cannot be taken apart")
             self.head = heads[0].output[0]
             self.bias = heads[0].input[2] if len(heads[0].input) > 2 else ""
             known = engine.parts.constants
             if self.bias and self.bias not in self.given and self.bias not in known:
-                raise self.refuse("what it adds to its sum is not among its weights")
+                raise InParts("what it adds to its sum is not among its weights")
             if self.bias and self.bias not in self.given:
                 self.fixed = known[self.bias]
         self.poison = poison_of(nodes, np.dtype(np.float32))
