@@ -83,11 +83,17 @@ def test_integer_convolution_and_dynamic_quantisation(tmp_path: Path) -> None:
     model.graph.initializer.append(numpy_helper.from_array(np.ones((2, 3, 3, 3), np.uint8), "w"))
     source = read(model, tmp_path)
     assert rows(source) == [
-        ("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        ("ReduceMin+Min", ["x"], ["q_low"]),
+        ("ReduceMax+Max", ["x"], ["q_high"]),
+        ("Sub+Div", ["q_high", "q_low"], ["s"]),
+        ("Div+Sub+Clip+Round+Cast", ["q_low", "s"], ["z"]),
+        ("QuantizeLinear", ["x", "s", "z"], ["q"]),
         ("ConvInteger+Cast", ["q", "z"], ["f"]),
         ("Mul", ["f", "s"], ["y"]),
     ]
     assert differing(source) == []
+    whole = read(model, tmp_path, granularity="op")
+    assert rows(whole)[0] == ("DynamicQuantizeLinear", ["x"], ["q", "s", "z"])
 
 
 def test_packed_four_bit_weights_and_views(tmp_path: Path) -> None:

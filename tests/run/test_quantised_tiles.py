@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
 import onchip
@@ -45,6 +47,37 @@ def test_an_encoder(tmp_path: Path, budget: int) -> None:
     assert plan.groups
     assert plan.result.traffic_bytes <= twin.result.traffic_bytes * 1.02
     assert run(plan, load(path)).bit_exact
+
+
+DYNAMIC = """(float[16,24] x) => (float[16,24] y) {
+    q, s, z = DynamicQuantizeLinear(x)  a = MatMulInteger(q, u, z)  f = Cast<to = 1>(a)  h = Mul(f, s)
+    r = Relu(h)  p, t, o = DynamicQuantizeLinear(r)  b = MatMulInteger(p, v, o)  g = Cast<to = 1>(b)
+    k = Mul(g, t)  y = Add(k, x) }"""
+
+
+@pytest.mark.parametrize("budget", [300, 600, 2000, 3000])
+@pytest.mark.parametrize("vendor", [False, True])
+def test_a_network_that_is_quantised_as_it_runs(tmp_path: Path, budget: int, vendor: bool) -> None:
+    """The range of all elements goes along with what makes them, in rooms for a part of them."""
+    random = np.random.default_rng(0)
+    text = DYNAMIC
+    if vendor:
+        text = """(float[16,24] x) => (float[16,24] y) <float i = {0.02}> {
+            h = com.microsoft.DynamicQuantizeMatMul(x, u, i)  r = Relu(h)
+            k = com.microsoft.DynamicQuantizeMatMul(r, v, i)  y = Add(k, x) }"""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>\ng {text}'
+    )
+    for name, shape in {"u": (24, 40), "v": (40, 24)}.items():
+        value = random.integers(-90, 90, shape).astype(np.int8)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    plan = onchip.plan(path, fuse=True, budget=budget)
+    assert any(isinstance(group.tiling, Nest) for group in plan.groups)
+    report = run(plan, load(path))
+    assert report.bit_exact
+    assert report.operators == len(plan.network.operators)
 
 
 def test_a_matrix_of_one_row_is_no_vector_besides(tmp_path: Path) -> None:

@@ -128,3 +128,18 @@ def test_a_product_of_narrow_numbers_is_added_up_slice_by_slice(tmp_path: Path, 
     net.lawful(Nest((Leaf(cut.name, ((summed, tile), (0, 2))),)))
     assert net.comparison is not None
     assert net.comparison.comparisons > 0
+
+
+@pytest.mark.parametrize("reduction", ["Max", "Min", "Mean", "Sum", "L1", "L2", "SumSquare", "Prod"])
+def test_a_reduction_of_all_elements_is_made_in_parts(tmp_path: Path, reduction: str) -> None:
+    """Rows in turns of two, with what makes them; each of two sides is summed over."""
+    reduced = f"r = Reduce{reduction}<keepdims = 0>(y)"
+    text = f"g (float[5,6] x) => (float z) {{ y = MatMul(x, A) {reduced} z = Abs(r) }}"
+    net = Alone(model(text, tmp_path, A=(6, 4)))
+    axes = net.axes()
+    making, reducing = axes.operators
+    assert len(reducing.sums) == 2
+    rows = (making.name, 0), (reducing.name, reducing.sums[0])
+    net.lawful(Nest((Loop(rows, 2, (Leaf(making.name), Leaf(reducing.name, ((reducing.sums[1], 3),)))),)))
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0

@@ -25,6 +25,7 @@ from onchip.readers.operators import Draft, Drafts
 from onchip.readers.padded import pads_in_windows
 from onchip.readers.places import find_places
 from onchip.readers.quantised import CONVERSIONS, mismatch
+from onchip.readers.ranges import with_ranges_apart
 from onchip.readers.reach import in_maps, reach_of
 from onchip.readers.shapes import contradiction, infer, node_types, parse_dims
 from onchip.readers.source import Executable, ReadOptions, Source
@@ -57,6 +58,8 @@ def read_onnx(
     notes: tuple[str, ...] = ()
     if options.granularity == "fused" and not options.float_boundary:
         content, notes = with_integers_outside(content)
+    if options.granularity == "fused":
+        content = with_ranges_apart(content)
     if options.cache:
         content = with_caches(content, options.cache)
     if options.attention == "parts":

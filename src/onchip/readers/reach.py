@@ -208,25 +208,35 @@ class Walk:
             raise NoRule
         self.tables[table], self.entire[table] = need, entire
 
-    def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
-        """Return a dimension that a node's result is summed over, as an axis of its own if possible.
+    def summed(self, node: Node, dims: Sequence[Need], *sizes: int) -> list[Need]:
+        """Return the dimensions that a node's result is summed over, each as axes of its own if possible.
 
         The operator's output must be that result, element by element, up to functions of each element, and no
         operand may come twice: one that is also added to the sum could not be cut with it. Nor can the sum of
         a node that does more with it than scale, round, or apply a function to each element.
         """
         made = tuple(side for side in flat(dims) if side.size > 1)
-        if size == 1:
-            return ()
         if (
-            self.sums
-            or self.rounded
-            or len(set(node.inputs)) < len(node.inputs)
-            or made != tuple(Side(n, i) for i, n in enumerate(self.axes) if n > 1)
+            prod(sizes) > 1
+            and not self.sums
+            and not self.rounded
+            and len(set(node.inputs)) == len(node.inputs)
+            and made == tuple(Side(n, i) for i, n in enumerate(self.axes) if n > 1)
         ):
-            return (everything(size),)
-        self.sums += self.parts if prod(self.parts) == size and self.parts else [size]
-        return tuple(Side(n, len(self.axes) + i) for i, n in enumerate(self.sums))
+            return self._apart(sizes)
+        return [(everything(size),) if size > 1 else () for size in sizes]
+
+    def _apart(self, sizes: Sequence[int]) -> list[Need]:
+        """Return dimensions that are summed over, along new axes: those of `parts` if they divide so."""
+        found: list[Need] = []
+        parts = list(self.parts if prod(self.parts) == prod(sizes) else [n for n in sizes if n > 1])
+        for size in sizes:
+            sides: list[Side] = []
+            while prod(side.size for side in sides) < size:
+                sides.append(Side(parts[0], len(self.axes) + len(self.sums)))
+                self.sums.append(parts.pop(0))
+            found.append(tuple(sides))
+        return found
 
     def rescaled(self, node: Node, dims: Sequence[Need], size: int, shared: Need) -> Need:
         """Return a dimension that a node's result is summed over with the weights of a softmax along it, as
@@ -244,9 +254,9 @@ class Walk:
             or made != [Side(n, i) for i, n in enumerate(self.axes) if n > 1]
         ):
             return (everything(size),)
-        self.sums += self.parts if prod(self.parts) == size and self.parts else [size]
+        [inner] = self._apart([size])
         self.carries, self.across = 2, tuple(side.axis for side in shared if side.size > 1)
-        return tuple(Side(n, len(self.axes) + i) for i, n in enumerate(self.sums))
+        return inner
 
     def all_of(self, name: str) -> Need:
         return tuple(everything(n) for n in self.shape(name)) or (everything(1),)

@@ -98,7 +98,7 @@ def _einsum(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     gone = [letter for letter in size if letter not in needs]
     for letter in gone:
         both = len(gone) == 1 and len(terms) == 2 and all(letter in term for term in terms)
-        needs[letter] = walk.summed(node, dims, size[letter]) if both else flat(_all([size[letter]]))
+        needs[letter] = walk.summed(node, dims, size[letter])[0] if both else flat(_all([size[letter]]))
     found: Needs = {}
     for name, term in zip(node.inputs, terms, strict=True):
         add(found, name, flat([needs[letter] for letter in term]))

@@ -59,8 +59,8 @@ class Walk(Protocol):
         Where they are no fewer than those of the table, the table is fetched, by the sides `entire`.
         """
 
-    def summed(self, node: Node, dims: Sequence[Need], size: int) -> Need:
-        """Return a dimension of `size` that the node's result is summed over."""
+    def summed(self, node: Node, dims: Sequence[Need], *sizes: int) -> list[Need]:
+        """Return the dimensions of these sizes that the node's result is summed over."""
 
     def rescaled(self, node: Node, dims: Sequence[Need], size: int, shared: Need) -> Need:
         """Return a dimension of `size` that the node's result is summed over, weighed by a softmax along it;
@@ -77,6 +77,8 @@ _REDUCE = frozenset({
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
     "ReduceProd", "ReduceSum", "ReduceSumSquare",
 })  # fmt: skip
+_IN_PARTS = _REDUCE - {"ReduceLogSum", "ReduceLogSumExp"}
+"""Those whose parts are put together by one operation of each element."""
 _ALONG = frozenset(
     {"Hardmax", "LayerNormalization", "LogSoftmax", "LpNormalization", "RMSNormalization", "Softmax"}
 )
@@ -230,7 +232,7 @@ def _pad(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 def _conv(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     x, w = walk.shape(node.inputs[0]), walk.shape(node.inputs[1])
     groups = node.integer("group", 1)
-    inside: Need = (everything(w[1]),) if groups > 1 else walk.summed(node, dims, w[1])
+    inside: Need = (everything(w[1]),) if groups > 1 else walk.summed(node, dims, w[1])[0]
     channels = inside
     if groups > 1:
         inner = x[1] // groups
@@ -317,6 +319,8 @@ def _reduce(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     if axes is None and node.integer("noop_with_empty_axes", 0):
         raise NoRule
     gone = set(range(len(x))) if not axes else {axis % len(x) for axis in axes}
+    if node.op in _IN_PARTS and all(i in gone for i, n in enumerate(x) if n > 1):
+        return {node.inputs[0]: flat(walk.summed(node, dims, *x))}
     rest = iter(dims)
     if node.integer("keepdims", 1):
         found = [(everything(n),) if i in gone else d for i, (n, d) in enumerate(zip(x, dims, strict=True))]
@@ -345,7 +349,7 @@ def _lrn(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 
 def _gemm(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     (a, b), found = node.inputs[:2], Needs()
-    inner = walk.summed(node, dims, walk.shape(a)[0 if node.integer("transA", 0) else 1])
+    [inner] = walk.summed(node, dims, walk.shape(a)[0 if node.integer("transA", 0) else 1])
     rows, columns = [dims[0], inner], [inner, dims[1]]
     add(found, a, flat(rows[::-1] if node.integer("transA", 0) else rows))
     add(found, b, flat(columns[::-1] if node.integer("transB", 0) else columns))
@@ -363,7 +367,7 @@ def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
             raise NoRule
         rows = [(everything(n),) for n in left[-2:] if n > 1]
         return {a: flat([*broadcast(left[:-2], made[:-2], dims[:-2]), *rows])}
-    inner = walk.summed(node, dims, left[-1])
+    [inner] = walk.summed(node, dims, left[-1])
     # A vector has no row, or no column, of the result.
     own, columns = len(left) > 1, len(right) > 1
     batch = len(made) - own - columns

@@ -41,7 +41,7 @@ def _matmul(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     if a == b:
         return {a: walk.all_of(a)}
     left, right = batches_first(node, "A", left), batches_first(node, "B", right)
-    inner = walk.summed(node, dims, left[-2 if turned[0] else -1])
+    [inner] = walk.summed(node, dims, left[-2 if turned[0] else -1])
     rows, columns = [dims[-2], inner], [inner, dims[-1]]
     found = {}
     for letter, name, shape, matrix in (
@@ -62,7 +62,9 @@ def _narrow(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     x, matrix, scales, _zeros, group, addend = (*node.inputs, *[""] * 5)[:6]
     features, sized, width = node.integer("N", 0), node.integer("block_size", 0), walk.shape(x)[-1]
     blocks = width // sized if sized and width % sized == 0 and not group and not addend else 1
-    outer: Need = walk.summed(node, dims, blocks) if prod(walk.shape(scales)) == features * blocks else ()
+    outer: Need = ()
+    if prod(walk.shape(scales)) == features * blocks:
+        [outer] = walk.summed(node, dims, blocks)
     inside = (*outer, everything(width // blocks)) if outer else (everything(width),)
     found = {x: flat([*dims[:-1], inside])}
     for name in filter(None, node.inputs[1:]):
