@@ -37,8 +37,8 @@ makes."""
 NETWORKS: dict[str, tuple[Any, Any]] = {
     name: made for family in FAMILIES.values() for name, made in family.items()
 }
-FORMS = ("script", "dynamo", "pt2", "qdq", "qoperator", "optimised")
-"""TorchScript, dynamo, `torch.export.save`; the first one's file quantised in two forms, optimised."""
+FORMS = ("script", "dynamo", "pt2", "qdq", "qoperator", "dynamic", "optimised")
+"""TorchScript, dynamo, `torch.export.save`; the first one's file quantised in three forms, optimised."""
 
 
 def path_of(folder: Path, name: str, form: str) -> Path:
@@ -73,6 +73,8 @@ def export(name: str, form: str, folder: Path) -> Path:
     source = export(name, "script", folder)
     if form == "optimised":
         _optimised(source, path)
+    elif form == "dynamic":
+        _quantised_as_it_runs(source, path)
     else:
         _quantised(source, path, example(), form)
     return path
@@ -111,6 +113,12 @@ def _quantised(source: Path, path: Path, example: tuple[torch.Tensor, ...], form
         quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator, per_channel=form == "qdq",
     )  # fmt: skip
     folded.unlink()
+
+
+def _quantised_as_it_runs(source: Path, path: Path) -> None:
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    quantize_dynamic(str(source), str(path), weight_type=QuantType.QInt8)
 
 
 if __name__ == "__main__":
