@@ -80,6 +80,30 @@ def test_a_network_that_is_quantised_as_it_runs(tmp_path: Path, budget: int, ven
     assert report.operators == len(plan.network.operators)
 
 
+MAPS = """(float[1,3,10,10] x) => (float[1,3,10,10] y) {
+    q, s, z = DynamicQuantizeLinear(x)  a = ConvInteger<kernel_shape = [3,3], pads = [1,1,1,1]>(q, u, z)
+    f = Cast<to = 1>(a)  h = Mul(f, s)  r = Relu(h)  p, t, o = DynamicQuantizeLinear(r)
+    b = ConvInteger<kernel_shape = [3,3], pads = [1,1,1,1]>(p, v, o)  g = Cast<to = 1>(b)
+    k = Mul(g, t)  y = Add(k, x) }"""
+
+
+@pytest.mark.parametrize("budget", [700, 1500, 4000])
+def test_maps_that_are_quantised_as_they_run(tmp_path: Path, budget: int) -> None:
+    """A map times one computed number goes in parts as any other function of its elements."""
+    random = np.random.default_rng(0)
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]>\ng {MAPS}')
+    for name, shape in {"u": (8, 3, 3, 3), "v": (3, 8, 3, 3)}.items():
+        value = random.integers(0, 255, shape).astype(np.uint8)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    plan = onchip.plan(path, fuse=True, budget=budget)
+    assert any(isinstance(group.tiling, Nest) for group in plan.groups)
+    report = run(plan, load(path))
+    assert report.bit_exact
+    assert report.operators == len(plan.network.operators)
+
+
 def test_a_matrix_of_one_row_is_no_vector_besides(tmp_path: Path) -> None:
     """It has as many elements as the result has channels, as a bias would; it is fetched once."""
     text = """(uint8[64,1] x) => (float[64,3] y) <float s = {0.05}, uint8 z = {128}> {

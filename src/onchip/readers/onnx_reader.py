@@ -244,6 +244,7 @@ def _reaches(graph: Graph, constants: Constants, drafts: Drafts) -> list[Reach |
         or (
             in_maps(draft.geometry, batch)
             and not _along_rows(graph, draft)
+            and not _by_one_number(graph, draft)
             and not _in_other_shapes(drafts, draft)
         )
         else reach_of(
@@ -263,6 +264,17 @@ def _along_rows(graph: Graph, draft: Draft) -> bool:
         return False
     counts = [math.prod(graph.shape.get(name, ())) for name in draft.weights]
     return any(count > geometry.output[1] for count in counts)
+
+
+def _by_one_number(graph: Graph, draft: Draft) -> bool:
+    """Return whether an element-wise operator over maps also reads a single number that was computed.
+
+    A scale, say: its geometry tells nothing of how an operand is read that is no map.
+    """
+    geometry = draft.geometry
+    if geometry is None or geometry.kind != "elementwise" or math.prod(geometry.output) == 1:
+        return False
+    return any(math.prod(graph.shape[name]) == 1 for name in draft.inputs)
 
 
 def _in_other_shapes(drafts: Drafts, draft: Draft) -> bool:
