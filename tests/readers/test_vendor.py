@@ -62,6 +62,11 @@ MODELS: dict[str, onnx.ModelProto] = {
                  w=bytes_(6, 8), b=np.arange(6, dtype=np.int32)),
     "dynamic": made("(float[3,8] x) => (float[3,6] y) { y = ~DynamicQuantizeMatMul(x, w, ws) }",
                     w=RANDOM.integers(-90, 90, (8, 6)).astype(np.int8), ws=np.full(1, 0.1, np.float32)),
+    "lstm": made("(float[5,1,8] x) => (float[5,1,1,6] y) { y, h = ~DynamicQuantizeLSTM<hidden_size=6>("
+                 "x, w, r, , , , , , ws, wz, rs, wz) }",
+                 w=RANDOM.integers(-90, 90, (1, 8, 24)).astype(np.int8),
+                 r=RANDOM.integers(-90, 90, (1, 6, 24)).astype(np.int8),
+                 ws=np.full(1, 0.01, np.float32), rs=np.full(1, 0.02, np.float32), wz=np.zeros(1, np.int8)),
     "conv": made("(float[1,3,6,6] x, float[1,4,6,6] r) => (float[1,4,6,6] y) { "
                  '''y = ~FusedConv<kernel_shape=[3,3], pads=[1,1,1,1], activation="Relu">(x, w, b, r) }''',
                  w=floats(4, 3, 3, 3), b=floats(4)),

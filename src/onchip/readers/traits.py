@@ -71,9 +71,9 @@ VENDOR = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 
 VENDOR_OPERATORS = frozenset({("", "SimplifiedLayerNormalization")}) | {(VENDOR, op) for op in (
-    "Attention", "BiasGelu", "DequantizeLinear", "DynamicQuantizeMatMul", "FastGelu", "FusedConv",
-    "FusedGemm", "FusedMatMul", "Gelu", "GroupQueryAttention", "MatMulIntegerToFloat", "MatMulNBits",
-    "MultiHeadAttention", "QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat",
+    "Attention", "BiasGelu", "DequantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "FastGelu",
+    "FusedConv", "FusedGemm", "FusedMatMul", "Gelu", "GroupQueryAttention", "MatMulIntegerToFloat",
+    "MatMulNBits", "MultiHeadAttention", "QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat",
     "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearSoftmax",
     "QuantizeLinear", "QuickGelu", "RotaryEmbedding", "SkipLayerNormalization",
     "SkipSimplifiedLayerNormalization",

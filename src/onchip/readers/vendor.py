@@ -151,8 +151,18 @@ def _dynamic(graph: Graph, node: Node, contents: Contents) -> Made:
     return [None if found is None else (1, found[1]) for found in _matmul(graph, node, contents)]
 
 
+def _recurrent(graph: Graph, node: Node, contents: Contents) -> Made:
+    """Return the types of a recurrent layer: all steps, and the last step's result and cells."""
+    x, again = _of(graph, node, 0), _of(graph, node, 2)
+    if x is None or again is None or (len(x), len(again)) != (3, 3):
+        return [None]
+    directions, hidden, last = again[0], again[1], (_element(graph, node), (again[0], x[1], again[1]))
+    return [(_element(graph, node), (x[0], directions, x[1], hidden)), last, last]
+
+
 _RULES: dict[str, Callable[[Graph, Node, Contents], Made]] = {
     "Attention": _attention,
+    "DynamicQuantizeLSTM": _recurrent,
     "DynamicQuantizeMatMul": _dynamic,
     "FusedMatMul": _matmul,
     "GroupQueryAttention": _grouped,
@@ -189,6 +199,11 @@ def vendor_macs(graph: Graph, node: Node) -> int:
     match node.op:
         case "MatMulNBits" | "DynamicQuantizeMatMul":
             return math.prod(made) * x[-1]
+        case "DynamicQuantizeLSTM":
+            again = _of(graph, node, 2)
+            if other is None or again is None:
+                return 0
+            return x[0] * x[1] * (math.prod(other) + math.prod(again))
         case "FusedMatMul" if len(x) > 1:
             x = batches_first(node, "A", x)
             return math.prod(made) * x[-2 if node.integer("transA", 0) else -1]
