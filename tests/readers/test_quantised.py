@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from build import graph, read, rows
 from onnx import numpy_helper
 from stepwise import differing, loose_nodes
+
+from onchip.readers.ranges import with_ranges_apart
 
 QDQ = """(float[1,3,8,8] x) => (float[1,2,8,8] y)
     <float s = {0.05}, uint8 z = {128}, float ws = {0.02}, int8 wz = {0}, int32 bz = {0}> {
@@ -85,7 +88,7 @@ def test_integer_convolution_and_dynamic_quantisation(tmp_path: Path) -> None:
     assert rows(source) == [
         ("ReduceMin+Min", ["x"], ["q_low"]),
         ("ReduceMax+Max", ["x"], ["q_high"]),
-        ("Sub+Div", ["q_high", "q_low"], ["s"]),
+        ("Sub+Div+Max", ["q_high", "q_low"], ["s"]),
         ("Div+Sub+Clip+Round+Cast", ["q_low", "s"], ["z"]),
         ("QuantizeLinear", ["x", "s", "z"], ["q"]),
         ("ConvInteger+Cast", ["q", "z"], ["f"]),
@@ -94,6 +97,40 @@ def test_integer_convolution_and_dynamic_quantisation(tmp_path: Path) -> None:
     assert differing(source) == []
     whole = read(model, tmp_path, granularity="op")
     assert rows(whole)[0] == ("DynamicQuantizeLinear", ["x"], ["q", "s", "z"])
+
+
+@pytest.mark.parametrize("kept", [0.0, 1e-3, -1.0, 1.0])
+def test_the_parts_of_a_dynamic_quantisation_make_its_elements(kept: float) -> None:
+    """They do where all elements are 0, too, or have one sign."""
+    text = """(float[3,4] x) => (uint8[3,4] q, float s, uint8 z, float[3,4] y) {
+        q, s, z = DynamicQuantizeLinear(x)  y = DequantizeLinear(q, s, z) }"""
+    content = graph(text).SerializeToString()
+    apart = with_ranges_apart(content)
+    assert apart != content
+    x = np.random.default_rng(0).random((3, 4)).astype(np.float32) * np.float32(kept)
+    whole, parts = (onnxruntime.InferenceSession(file).run(None, {"x": x}) for file in (content, apart))
+    for position in (0, 2, 3):
+        np.testing.assert_array_equal(whole[position], parts[position])
+    assert parts[1] == whole[1] or (kept == 0 and parts[1] > 0)
+
+
+def test_a_dynamic_quantisation_without_parts_stays_whole(tmp_path: Path) -> None:
+    """Operator set 10 has no `Clip` by operands."""
+    text = """(float[3,4] x) => (float[3,2] y) <float i = {0.02}> {
+        y = com.microsoft.DynamicQuantizeMatMul(x, u, i) }"""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 5, opset_import: ["" : 10, "com.microsoft" : 1]>\ng {text}'
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((4, 2), np.int8), "u"))
+    source = read(model, tmp_path)
+    assert rows(source) == [("DynamicQuantizeMatMul", ["x"], ["y"])]
+    assert differing(source) == []
+
+
+def test_names_of_parts_are_new(tmp_path: Path) -> None:
+    text = """(float[3,4] x) => (float[3,4] y) { q_min = Relu(x)  number_0 = Neg(x)  r = Add(q_min, number_0)
+        q, s, z = DynamicQuantizeLinear(r)  q_scale = DequantizeLinear(q, s, z)  y = Add(q_scale, x) }"""
+    assert differing(read(graph(text), tmp_path)) == []
 
 
 def test_packed_four_bit_weights_and_views(tmp_path: Path) -> None:

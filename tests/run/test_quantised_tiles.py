@@ -104,6 +104,27 @@ def test_maps_that_are_quantised_as_they_run(tmp_path: Path, budget: int) -> Non
     assert report.operators == len(plan.network.operators)
 
 
+def test_a_product_with_narrow_weights_and_an_addend(tmp_path: Path) -> None:
+    """Its sum is not cut; its features are, in a room for some of them."""
+    product = "com.microsoft.MatMulNBits<K = 48, N = 10, bits = 4, block_size = 16>(x, q, f, , , a)"
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>\n'
+        f"g (float[4,48] x) => (float[4,10] y) {{ h = {product}  y = Relu(h) }}"
+    )
+    random = np.random.default_rng(0)
+    for name, value in {
+        "q": random.integers(0, 256, (10, 3, 8)).astype(np.uint8),
+        "f": random.random(30).astype(np.float32),
+        "a": random.random(10).astype(np.float32),
+    }.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    plan = onchip.plan(path, fuse=True, budget=300)
+    assert any(isinstance(group.tiling, Nest) for group in plan.groups)
+    assert run(plan, load(path)).operators == len(plan.network.operators)
+
+
 def test_a_matrix_of_one_row_is_no_vector_besides(tmp_path: Path) -> None:
     """It has as many elements as the result has channels, as a bias would; it is fetched once."""
     text = """(uint8[64,1] x) => (float[64,3] y) <float s = {0.05}, uint8 z = {128}> {

@@ -143,3 +143,22 @@ def test_a_reduction_of_all_elements_is_made_in_parts(tmp_path: Path, reduction:
     net.lawful(Nest((Loop(rows, 2, (Leaf(making.name), Leaf(reducing.name, ((reducing.sums[1], 3),)))),)))
     assert net.comparison is not None
     assert net.comparison.comparisons > 0
+
+
+@pytest.mark.parametrize("axes", ["", ", none"])
+def test_a_reduction_along_no_axes_is_made_element_by_element(tmp_path: Path, axes: str) -> None:
+    """Its axes are left out, or an empty list; nothing is summed."""
+    reduced = f"ReduceMax<noop_with_empty_axes = 1>(y{axes})"
+    text = f"g (float[5,6] x) => (float[5,6] z) {{ y = MatMul(x, A) z = {reduced} }}"
+    proto = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]>\n{text}')
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.eye(6, dtype=np.float32), "A"))
+    if axes:
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(np.empty(0, np.int64), "none"))
+    (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
+    net = Alone(load(tmp_path / "net.onnx"))
+    making, reducing = net.axes().operators
+    assert not reducing.sums
+    rows = (making.name, 0), (reducing.name, 0)
+    net.lawful(Nest((Loop(rows, 2, (Leaf(making.name), Leaf(reducing.name))),)))
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0

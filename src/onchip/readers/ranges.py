@@ -3,8 +3,10 @@
 `DynamicQuantizeLinear` needs every element for its scale before it makes the first one. As one operator it
 has no tiles: it would hold its whole operand. In parts the least and the greatest element are reductions,
 which go along with what makes the operand, and `QuantizeLinear` goes along with what reads the result. The
-parts are those of the operator's definition (ONNX, operator set 11); every element is what it was.
-onnxruntime's `DynamicQuantizeMatMul` is such a conversion and a product.
+parts are those of the operator's definition (ONNX, operator set 11), and every element is what it was. Where
+all elements are 0 the definition divides 0 by 0; here the scale is the least normal number then, and 1 in
+onnxruntime: elements and zero point are 0 in both. onnxruntime's `DynamicQuantizeMatMul` is such a conversion
+and a product.
 """
 
 from __future__ import annotations
@@ -21,13 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["with_ranges_apart"]
 
 _QUANTISES, _MULTIPLIES = "DynamicQuantizeLinear", "DynamicQuantizeMatMul"
-UINT8 = 2
+_FIRST = 11
+"""The operator set that has the parts, and `DynamicQuantizeLinear`; onnxruntime's operator is older."""
+_UINT8 = 2
+_LEAST = 2.0**-126
+"""The least normal number (float32)."""
 
 
 def with_ranges_apart(content: bytes) -> bytes:
     """Return an ONNX file's bytes with its dynamic quantisations taken apart.
 
-    A file that is no ONNX model, or has none such, is returned unchanged.
+    A file that is no ONNX model, has none such, or is of an operator set without their parts is returned
+    unchanged. Those inside of functions stay as they are.
     """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -39,9 +46,11 @@ def with_ranges_apart(content: bytes) -> bytes:
         model.ParseFromString(content)
     except (DecodeError, ValueError, RecursionError):
         return content
+    if max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0) < _FIRST:
+        return content
     graph = model.graph
     named = (name for node in graph.node for name in (node.name, *node.input, *node.output))
-    taken = {*named, *(tensor.name for tensor in graph.initializer), *(value.name for value in graph.input)}
+    taken = {*named, *(value.name for value in (*graph.initializer, *graph.input, *graph.value_info))}
     apart = _Apart(taken)
     nodes = []
     for node in graph.node:
@@ -99,7 +108,7 @@ class _Apart:
         from onnx import helper
 
         def made(op: str, inputs: list[str], what: str, output: str = "", **settings: int) -> str:
-            own = self._fresh(f"{name}_{what}" if what else name)
+            own = self._fresh(f"{name}_{what}")
             parts.append(helper.make_node(op, inputs, [output or own], name=own, **settings))
             return output or own
 
@@ -107,10 +116,11 @@ class _Apart:
         none, most = self._number(0.0), self._number(255.0)
         least = made("Min", [made("ReduceMin", [x], "min", keepdims=0), none], "low")
         greatest = made("Max", [made("ReduceMax", [x], "max", keepdims=0), none], "high")
-        made("Div", [made("Sub", [greatest, least], "range"), most], "scale", scale)
-        middle = made("Sub", [none, made("Div", [least, scale], "steps")], "zero_unrounded")
+        step = made("Div", [made("Sub", [greatest, least], "range"), most], "step")
+        made("Max", [step, self._number(_LEAST)], "scale", scale)
+        middle = made("Sub", [none, made("Div", [least, scale], "below")], "zero_unrounded")
         whole = made("Round", [made("Clip", [middle, none, most], "zero_clipped")], "zero_rounded")
-        made("Cast", [whole], "zero", zero, to=UINT8)
+        made("Cast", [whole], "zero", zero, to=_UINT8)
         made("QuantizeLinear", [x, scale, zero], "elements", y)
         yield from parts
 

@@ -316,8 +316,8 @@ def _global(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
 def _reduce(walk: Walk, node: Node, _: int, dims: tuple[Need, ...]) -> Needs:
     x = walk.shape(node.inputs[0])
     axes = walk.numbers(node, 1, "axes")
-    if axes is None and node.integer("noop_with_empty_axes", 0):
-        raise NoRule
+    if not axes and node.integer("noop_with_empty_axes", 0):
+        return {node.inputs[0]: flat(dims)}
     gone = set(range(len(x))) if not axes else {axis % len(x) for axis in axes}
     if node.op in _IN_PARTS and all(i in gone for i, n in enumerate(x) if n > 1):
         return {node.inputs[0]: flat(walk.summed(node, dims, *x))}

@@ -144,12 +144,12 @@ class Subgraphs:
     def session(
         self,
         nodes: Iterable[onnx.NodeProto],
-        inputs: Mapping[str, tuple[int, int]],
+        inputs: Mapping[str, tuple[int, int | Sequence[int]]],
         outputs: Mapping[str, int],
         constants: Mapping[str, Array],
     ) -> Any:
-        """Return an unoptimised session of some nodes for maps of any extent: `inputs` are (element type,
-        rank).
+        """Return an unoptimised session of some nodes: `inputs` are (element type, rank) for maps of any
+        extent, or (element type, shape).
 
         `outputs` are element types; `constants` are stored in the session.
         """
@@ -161,8 +161,9 @@ class Subgraphs:
         model.functions.extend(self.model.functions)
         model.graph.name = "tile"
         model.graph.node.extend(nodes)
-        for name, (element, rank) in inputs.items():
-            model.graph.input.append(helper.make_tensor_value_info(name, element, [None] * rank))
+        for name, (element, sides) in inputs.items():
+            shape = [None] * sides if isinstance(sides, int) else list(sides)
+            model.graph.input.append(helper.make_tensor_value_info(name, element, shape))
         for name, element in outputs.items():
             model.graph.output.append(helper.make_tensor_value_info(name, element, None))
         model.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in constants.items())

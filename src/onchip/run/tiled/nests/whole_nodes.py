@@ -80,12 +80,12 @@ class WholeKernel:
         parts, values = self.engine.parts, self.engine.values
         nodes, constants = parts.between(names, [wanted], f"operator {self.op.name}")
         used = [name for name in names if any(name in node.input for node in nodes)]
-        inputs = {}
-        for name in used:
+        inputs: dict[str, tuple[int, Sequence[int]]] = {}
+        for name in used:  # with shapes, as that of a bias has to be known to onnxruntime
             if name in values and values[name][0]:
-                inputs[name] = (values[name][0], len(values[name][1]))
+                inputs[name] = values[name]
             else:
-                inputs[name] = (element_of(parts.constants[name].dtype), parts.constants[name].ndim)
+                inputs[name] = (element_of(parts.constants[name].dtype), parts.constants[name].shape)
         rest = {name: parts.constants[name] for name in constants if name not in inputs}
         try:
             return parts.session(nodes, inputs, {wanted: values[wanted][0]}, rest), used
