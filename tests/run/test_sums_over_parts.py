@@ -162,3 +162,14 @@ def test_a_reduction_along_no_axes_is_made_element_by_element(tmp_path: Path, ax
     net.lawful(Nest((Loop(rows, 2, (Leaf(making.name), Leaf(reducing.name))),)))
     assert net.comparison is not None
     assert net.comparison.comparisons > 0
+
+
+def test_a_weight_of_which_another_one_is_computed(tmp_path: Path) -> None:
+    """Its box is added to the product, and all of it makes each element of a softmax of constants."""
+    text = """g (float[6,8] x) => (float[6,8] z) {
+        m = Add(Q, b) r = Softmax<axis = 1>(m) p = Mul(x, f) y = Add(p, b) z = Add(y, r) }"""
+    net = Alone(model(text, tmp_path, Q=(6, 8), b=(8,), f=(6, 1)))
+    [cut] = net.axes().operators
+    net.lawful(Nest((Loop(((cut.name, 1),), 3, (Leaf(cut.name, ((0, 2),)),)),)))
+    assert net.comparison is not None
+    assert net.comparison.comparisons > 0

@@ -43,7 +43,8 @@ class WholeKernel:
     ) -> None:
         self.op, self.engine, self.axes, self.output, self.sources = op, engine, axes, output, sources
         self.cut = cut
-        self.given = {source.name: i for i, source in enumerate(sources) if source.filled}
+        beneath = self._beneath()
+        self.given = {s.name: i for i, s in enumerate(sources) if s.filled and s.name not in beneath}
         self.summed = frozenset(axis for axis in axes.sums if axis in cut)
         self.sums = bool(self.summed)
         self.wanted = self.head = engine.executable.value[op.outputs[0]]
@@ -71,6 +72,14 @@ class WholeKernel:
         self.tail = None
         if self.head != self.wanted:
             self.tail = self._session([*self.given, self.head], self.wanted)
+
+    def _beneath(self) -> set[str]:
+        """Return the weights of which other weights are computed: these need all of them, box or not."""
+        parts, found = self.engine.parts, set[str]()
+        for source in self.sources:
+            if not source.filled and source.name in self.engine.values:
+                found.update(parts.between((), [source.name], f"operator {self.op.name}")[1])
+        return found
 
     def refuse(self, why: str) -> InputError:
         """Return the error that names the operator."""
