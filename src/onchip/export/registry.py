@@ -21,11 +21,12 @@ FORMATS = {
     "loops": "onchip.export.loops.json_loops",
     "program": "onchip.export.loops.c_program",
     "constants": "onchip.export.loops.constants",
+    "threads": "onchip.export.threads.c_threads",
 }
 """The module of each format. It has `write(plan, model) -> str | bytes`; `model` is the model file where it
 is now, or None for the plan's path; `_READS_MODEL` read it."""
 
-_READS_MODEL = frozenset({"tflm", "loops", "program", "constants"})
+_READS_MODEL = frozenset({"tflm", "loops", "program", "constants", "threads"})
 
 
 def export(plan: Plan, to: str, *, model: str | Path | None = None) -> bytes:

@@ -103,7 +103,7 @@ class Place:
     times `pitch`, but for the sides as long as the region is: `most` are the longest. Along the side `ring`
     position s lies at s modulo most[ring]. In DRAM the buffer's elements begin at `offset` of `array`, at
     `first` along sides of the sizes `whole`. Sums that are not complete are `partial` bytes wide, in DRAM in
-    the array `sums`.
+    the array `sums`. Of several `slots`, `slot_bytes` each, the regions lie in one after the other by turns.
     """
 
     id: str
@@ -122,6 +122,8 @@ class Place:
     whole: tuple[int, ...] = ()
     sums: str | None = None
     partial: int = 0
+    slots: int = 1
+    slot_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
