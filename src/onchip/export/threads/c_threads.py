@@ -8,8 +8,8 @@ out of every cache when a run begins; the scratchpad is one array of the plan's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -26,12 +26,12 @@ from onchip.export.loops.operators import OperatorText
 from onchip.export.loops.steps import Array, Compute, Copy, Place, Program, RunWhole, Step, Transfer
 from onchip.export.threads.frame import CHANNEL, HEAD, MAIN, TOOLS, VECTORS
 from onchip.export.threads.order import Moved, Order, order_of
-from onchip.export.threads.vectors import VectorText, bias_of
+from onchip.export.threads.vectors import LANES, MOST_PANEL, VectorText, bias_of
 from onchip.plans import Plan
 from onchip.readers.source import Source
 from onchip.run.tiled.nests.levels import Home
 
-__all__ = ["threads_of", "write"]
+__all__ = ["MadeThreads", "threads_of", "write"]
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
@@ -39,7 +39,17 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
     return threads_of(plan, model).source
 
 
-def threads_of(plan: Plan, model: Source | str | Path | None = None, *, seed: int = 0) -> Made:
+@dataclass(frozen=True)
+class MadeThreads(Made):
+    """A program of two threads, the order of its steps and transfers, and for the operators that are made in
+    blocks the axes that lie on rows and on lanes, as a plan states them.
+    """
+
+    order: Order
+    arrays: dict[str, tuple[tuple[int, ...], ...]]
+
+
+def threads_of(plan: Plan, model: Source | str | Path | None = None, *, seed: int = 0) -> MadeThreads:
     """Return the program of a legal plan whose chip states the rates of tiles, with one channel.
 
     Weights that the model lacks are drawn from `seed`. Raises `UsageError` naming what has no such program,
@@ -53,7 +63,14 @@ def threads_of(plan: Plan, model: Source | str | Path | None = None, *, seed: in
         _give_slots(book, nest)
     table = _Table(book, lowered, order)
     rows = [row for number, moved in enumerate(order.transfers) for row in table.rows(number, moved)]
-    return _Threads(book, replace(program, places=book.places), order, rows).made()
+    writer = _Threads(book, replace(program, places=book.places), order, rows)
+    made = writer.made()
+    arrays = {
+        one.op.name: one.array
+        for one in writer.operators
+        if isinstance(one, VectorText) and one.array is not None
+    }
+    return MadeThreads(made.source, made.constants, made.inputs, made.outputs, order, arrays)
 
 
 def _give_slots(book: Book, nest: NestSteps) -> None:
@@ -231,6 +248,7 @@ class _Threads(Writer):
             f"#define PIECES {len(self.rows)}",
             TOOLS,
             VECTORS,
+            *self.panel(),
             CHANNEL,
             "static const struct pieces all_pieces[PIECES + 1] = {",
             *(f"    {row}," for row in self.rows),
@@ -257,6 +275,15 @@ class _Threads(Writer):
             "",
         ]
 
+    def panel(self) -> list[str]:
+        if not any(isinstance(one, VectorText) and one.panel for one in self.operators):
+            return []
+        return [
+            "/* One factor of a product, all that is summed of it for 16 lanes: what an array holds. */",
+            f"static _Alignas(64) float panel[{MOST_PANEL} * {LANES}];",
+            "",
+        ]
+
     def main(self) -> str:
         return MAIN
 
@@ -276,8 +303,3 @@ class _Threads(Writer):
 
     def text(self, step: Compute | RunWhole, prefix: str) -> OperatorText:
         return VectorText(self.book, prefix, step.operator)
-
-    @property
-    def blocks(self) -> Mapping[str, bool]:
-        """Whether each operator is made in blocks."""
-        return {one.op.name: one.blocks for one in self.operators if isinstance(one, VectorText)}

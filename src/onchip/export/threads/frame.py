@@ -117,9 +117,6 @@ VECTORS = """\
 typedef float v16 __attribute__((vector_size(64)));
 typedef int32_t i16 __attribute__((vector_size(64)));
 
-/* One factor of a product, all that is summed of it for 16 lanes: what an array holds. */
-static _Alignas(64) float panel[1024 * 16];
-
 /* A value that the compiler knows nothing of, so that it adds to it where it is used. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
@@ -202,28 +199,44 @@ static inline v16 erf16(v16 x)
     return (v16)(((i16)e & ~below) | ((i16)-e & below));
 }
 
+static inline v16 first16(v16 x, ix high, float rest)
+{
+    const i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const i16 some = lane < (int32_t)high;
+    return (v16)(((i16)x & some) | ((i16)all16(rest) & ~some));
+}
+
 static inline float sum16(v16 x)
 {
-    float found = 0.0f;
-    for (int l = 0; l < 16; ++l) found += x[l];
-    return found;
+    const i16 by8 = {8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7};
+    const i16 by4 = {4, 5, 6, 7, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7};
+    x += __builtin_shuffle(x, by8);
+    x += __builtin_shuffle(x, by4);
+    return (x[0] + x[1]) + (x[2] + x[3]);
+}
+
+static inline float most16(v16 x)
+{
+    const i16 by8 = {8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7};
+    const i16 by4 = {4, 5, 6, 7, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7};
+    x = max16(x, __builtin_shuffle(x, by8));
+    x = max16(x, __builtin_shuffle(x, by4));
+    const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
+    return a > b ? a : b;
 }
 
 static inline void softmax_row(unsigned char *row, ix size)
 {
     v16 most = all16(-INFINITY), sum = all16(0.0f);
     for (ix n = 0; n < size; n += 16) {
-        v16 x = load16(row + 4 * n, 0, min_ix(16, size - n));
-        for (ix l = size - n; l < 16; ++l) x[l] = -INFINITY;
-        most = max16(most, x);
+        const ix wide = min_ix(16, size - n);
+        most = max16(most, first16(load16(row + 4 * n, 0, wide), wide, -INFINITY));
     }
-    float top = most[0];
-    for (int l = 1; l < 16; ++l) top = most[l] > top ? most[l] : top;
+    const float top = most16(most);
     for (ix n = 0; n < size; n += 16) {
         const ix wide = min_ix(16, size - n);
-        v16 x = exp16(load16(row + 4 * n, 0, wide) - top);
-        for (ix l = wide; l < 16; ++l) x[l] = 0.0f;
-        sum += x;
+        const v16 x = exp16(load16(row + 4 * n, 0, wide) - top);
+        sum += first16(x, wide, 0.0f);
         store16(row + 4 * n, x, wide);
     }
     const float over = 1.0f / sum16(sum);
@@ -241,8 +254,7 @@ static inline void norm_row(
     const float mean = sum16(sum) / (float)size;
     for (ix n = 0; n < size; n += 16) {
         const ix wide = min_ix(16, size - n);
-        v16 x = load16(row + 4 * n, 0, wide) - mean;
-        for (ix l = wide; l < 16; ++l) x[l] = 0.0f;
+        const v16 x = first16(load16(row + 4 * n, 0, wide) - mean, wide, 0.0f);
         square += x * x;
     }
     const float spread = 1.0f / sqrtf(sum16(square) / (float)size + epsilon);

@@ -3,14 +3,14 @@ sum after the other.
 
 The law of nests takes an array to make `rows` x `lanes` products a cycle (docs/nest-times.md). Here the lanes
 are the last side of the output, the rows another axis along which the operand that is loaded for all lanes
-does not vary; `array_of` says which these are, as a plan states it. An operator of other nodes keeps the C
+does not vary. An operator of other nodes keeps the C
 of `onchip.export.loops`, which is right, and slower.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -27,7 +27,7 @@ from onchip.network.axes import ALL, Cut, Use
 from onchip.run.tiled.nests.forms import Dim
 from onchip.run.tiled.nests.kernel import Source
 
-__all__ = ["LANES", "ROWS_HIGH", "VectorText", "array_of"]
+__all__ = ["LANES", "ROWS_HIGH", "VectorText", "bias_of"]
 
 LANES, ROWS_HIGH = 16, 8
 MOST_TAPS = 25
@@ -64,24 +64,34 @@ def _follows(use: Use, axis: int) -> bool:
     return axis in use.axes or any(side is not None and side.axis == axis for side in use.slides)
 
 
-def _shape_of(cut: Cut, factors: Sequence[Use]) -> _Shape:
+def _lanes_of(cut: Cut) -> int:
+    """Return the axis along which lanes lie: the output's last one."""
     sides = [axis for axis in cut.writes.axes if axis >= 0 and cut.axes[axis] > 1]
-    lanes = sides[-1] if sides else max(cut.writes.axes[-1], 0)
+    return sides[-1] if sides else max(cut.writes.axes[-1], 0)
+
+
+def _rows_of(cut: Cut, lanes: int, factors: Sequence[Use]) -> int:
+    """Return the axis along which rows lie, -1 without: the longest along which what has lanes does not vary."""
     loaded = [use for use in factors if _follows(use, lanes)]
     others = [
         axis
-        for axis in dict.fromkeys(sides)
-        if axis != lanes and not any(_follows(use, axis) for use in loaded)
+        for axis in dict.fromkeys(cut.writes.axes)
+        if axis >= 0 and axis != lanes and cut.axes[axis] > 1 and not any(_follows(u, axis) for u in loaded)
     ]
-    rows = max(others, key=lambda axis: cut.axes[axis], default=-1) if factors else -1
-    return _Shape(lanes, rows)
+    return max(others, key=lambda axis: cut.axes[axis], default=-1) if factors else -1
 
 
-def array_of(cut: Cut) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the axes that an operator lays on an array of rows and lanes; its factors are what it sums."""
-    factors = [use for use in (*cut.reads, *cut.constants) if not use.late][:2]
-    shape = _shape_of(cut, factors)
-    return (() if shape.rows < 0 else (shape.rows,)), (shape.lanes,)
+def _along(use: Use, sides: Sequence[int], cut: Cut, lanes: int) -> Use:
+    """Return a use that is whole along the lanes, as of a row that is made together, by the lanes' axis."""
+    if lanes not in cut.together or lanes in use.axes:
+        return use
+    axes = list(use.axes)
+    for n in reversed(range(len(axes))):
+        slid = use.slides and use.slides[n] is not None
+        if axes[n] == ALL and not slid and sides[n] == cut.axes[lanes]:
+            axes[n] = lanes
+            break
+    return replace(use, axes=tuple(axes))
 
 
 def distance(place: PlaceText, side: int) -> str:
@@ -124,16 +134,21 @@ def bias_of(book: Book, op: Operator, source: Source) -> str:
 class VectorText(OperatorText):
     """The C of an operator in blocks, where its nodes allow it."""
 
-    blocks = False
-    """True where they did."""
+    array: tuple[tuple[int, ...], ...] | None = None
+    """The axes on the rows and on the lanes, as a plan states them, where they did."""
+    panel = False
+    """True if it lays one of its factors out in a panel."""
 
     def in_nest(self, step: Compute, places: Mapping[str, PlaceText]) -> list[str]:
         """Write the operator's function; return the statements that call it."""
         try:
-            written = _Blocks(self, step, places).call()
+            blocks = _Blocks(self, step, places)
+            written = blocks.call()
         except _Other:
             return super().in_nest(step, places)
-        self.blocks = True
+        rows, lanes = blocks.shape.rows, blocks.shape.lanes
+        self.panel = blocks.packable
+        self.array = (() if rows < 0 else (rows,)), (lanes,)
         return written
 
     def call(self, step: Compute, box: Sequence[Any], total: str, dim: Dim) -> list[str]:
@@ -177,8 +192,12 @@ class _Blocks:
         if chain is None or kinds - {F32} or any(axis < 0 for axis in self.cut.writes.axes):
             raise _Other
         self.chain: Chain = chain
-        self.factors = [self.use(name) for name in chain.factors]
-        self.shape = _shape_of(self.cut, self.factors)
+        lanes = _lanes_of(self.cut)
+        self.uses = {
+            name: _along(seen.source.use, place.place.sides, self.cut, lanes)
+            for name, (seen, place) in self.reads.items()
+        }
+        self.shape = _Shape(lanes, _rows_of(self.cut, lanes, [self.use(name) for name in chain.factors]))
         if chain.product is not None and self.shape.lanes < 0:
             raise _Other
         self.out = places[step.writes[0]]
@@ -186,12 +205,13 @@ class _Blocks:
         self.first = chain.wanted if row is None else str(row.operands[0])
         """What is written where no node comes before: an operand, of which rows are made, or that moves."""
         self.height = ROWS_HIGH if self.shape.rows >= 0 else 1
-        self.packed = chain.product is not None and self.packs()
+        self.packed = False
+        self.packable = chain.product is not None and self.packs()
 
     # -- uses ------------------------------------------------------------------------------------------------
 
     def use(self, name: str) -> Use:
-        return self.reads[name][0].source.use
+        return self.uses[name]
 
     def place(self, name: str) -> PlaceText:
         return self.reads[name][1]
@@ -271,42 +291,32 @@ class _Blocks:
         inner = [f"ix v{axis}" for axis in outs] + [f"ix lo{axis}, ix hi{axis}" for axis in sums]
         given = [f"v{axis}" for axis in outs] + [f"lo{axis}, hi{axis}" for axis in sums]
         lines = []
-        for self.spread in (False, True) if self.even else (True,):
-            name = f"{self.prefix}_{'few' if self.spread else 'block'}"
-            lines += [
-                f"static inline __attribute__((always_inline)) void {name}(",
-                f"    {', '.join(inner)}, int first, int last, ix begin, ix end, ix wide)",
-                "{",
-                "(void)first; (void)last; (void)begin; (void)end;",
-            ]
-            if rows >= 0 and self.spread:
-                lines += [f"const ix row{r} = v{rows} + min_ix({r}, end - 1);" for r in range(self.height)]
-            lines += self.product() if self.chain.product is not None else []
-            lines += [*self.finish(), "}"]
+        for self.packed in (False, True) if self.packable else (False,):
+            for self.spread in (False, True) if self.even else (True,):
+                name = self.prefix + ("_few" if self.spread else "_block") + ("_of_panel" if self.packed else "")
+                lines += [
+                    f"static inline __attribute__((always_inline)) void {name}(",
+                    f"    {', '.join(inner)}, int first, int last, ix begin, ix end, ix wide)",
+                    "{",
+                    "(void)first; (void)last; (void)begin; (void)end;",
+                ]
+                if rows >= 0 and self.spread:
+                    lines += [f"const ix row{r} = v{rows} + min_ix({r}, end - 1);" for r in range(self.height)]
+                lines += self.product() if self.chain.product is not None else []
+                lines += [*self.finish(), "}"]
         lines += [f"static void {self.prefix}_run({said}, int first, int last)", "{"]
         for axis in outer:
             lines.append(f"for (ix v{axis} = lo{axis}; v{axis} < hi{axis}; ++v{axis}) {{")
         lanes_loop = f"for (ix v{lanes} = lo{lanes}; v{lanes} < hi{lanes}; v{lanes} += {LANES}) {{"
         wide = f"const ix wide = min_ix({LANES}, hi{lanes} - v{lanes});"
         call = f"{', '.join(given)}, first, last"
-        lines += [lanes_loop, wide, *self.pack()]
-        if rows >= 0 and self.even:
-            # Rows that fill no block are made in one that begins before them, and of which they alone are written.
-            of_block = [x if x != f"v{rows}" else "row" for x in given]
-            call_block = f"{self.prefix}_block({', '.join(of_block)}, first, last, begin, {self.height}"
-            lines += [
-                f"if (hi{rows} - lo{rows} >= {self.height}) {{",
-                f"for (ix v{rows} = lo{rows}; v{rows} < hi{rows}; v{rows} += {self.height}) {{",
-                f"const ix row = min_ix(v{rows}, hi{rows} - {self.height}), begin = v{rows} - row;",
-                f"if (begin == 0 && wide == {LANES}) {call_block.replace('begin', '0')}, {LANES});",
-                f"else {call_block}, wide);",
-                "}", "} else {",
-            ]  # fmt: skip
-        if rows >= 0:
-            lines.append(f"for (ix v{rows} = lo{rows}; v{rows} < hi{rows}; v{rows} += {self.height}) {{")
-        high = f"min_ix({self.height}, hi{rows} - v{rows})" if rows >= 0 else "1"
-        lines += [f"{self.prefix}_few({call}, 0, {high}, wide);"]
-        lines += ["}"] * (len(outer) + 1 + (rows >= 0) + (rows >= 0 and self.even))
+        lines += [lanes_loop, wide]
+        if self.packable:
+            lines += [f"if (hi{rows} - lo{rows} > {self.height * (LEAST_BLOCKS - 1)}) {{", *self.pack()]
+            lines += [*self.blocks(given, "_of_panel"), "} else {", *self.blocks(given, ""), "}"]
+        else:
+            lines += self.blocks(given, "")
+        lines += ["}"] * (len(outer) + 1)
         lines += [*self.rows_whole(), "}", ""]
         self.text.lines += lines
         call = f"{self.prefix}_run({', '.join([*arguments, ' && '.join(first), ' && '.join(last)])});"
@@ -314,6 +324,28 @@ class _Blocks:
         there = " && ".join(f"{low} < {high}" for low, high in sorted(some))
         body = ["step_begin();", call, "step_end();"]
         return body if not there else [f"if ({there}) {{", *body, "}"]
+
+    def blocks(self, given: Sequence[str], suffix: str) -> list[str]:
+        """Return the loop over the blocks of the present lanes."""
+        rows, lines = self.shape.rows, list[str]()
+        call = f"{', '.join(given)}, first, last"
+        few = f"{self.prefix}_few{suffix}({call}, 0"
+        if rows < 0:
+            return [f"{few}, 1, wide);"]
+        if self.even:
+            # Rows that fill no block are made in one that begins before them, and of which they alone are written.
+            of_block = [x if x != f"v{rows}" else "row" for x in given]
+            block = f"{self.prefix}_block{suffix}({', '.join(of_block)}, first, last"
+            lines = [
+                f"if (hi{rows} - lo{rows} >= {self.height}) {{",
+                f"for (ix v{rows} = lo{rows}; v{rows} < hi{rows}; v{rows} += {self.height}) {{",
+                f"const ix row = min_ix(v{rows}, hi{rows} - {self.height}), begin = v{rows} - row;",
+                f"if (begin == 0 && wide == {LANES}) {block}, 0, {self.height}, {LANES});",
+                f"else {block}, begin, {self.height}, wide);",
+                "}", "} else",
+            ]  # fmt: skip
+        lines.append(f"for (ix v{rows} = lo{rows}; v{rows} < hi{rows}; v{rows} += {self.height})")
+        return [*lines, f"{few}, min_ix({self.height}, hi{rows} - v{rows}), wide);"]
 
     def of_row(self, r: int) -> dict[int, str]:
         """Return the names of the indices in row r: those of the first row, where rows are as far apart."""
@@ -468,8 +500,6 @@ class _Blocks:
 
     def pack(self) -> list[str]:
         """Return the statements that fill the panel of the present lanes."""
-        if not self.packed:
-            return []
         sums, name = list(self.cut.sums), self.loaded
         taps, lines = self.taps()
         lines = ["{", "unsigned char *q = (unsigned char *)panel;", *lines]

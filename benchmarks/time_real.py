@@ -1,0 +1,234 @@
+"""The real run: plans for the shortest time as two pinned threads on this machine, measured against the law.
+
+    python benchmarks/time_real.py [NETWORK ...] [--cores 0 1] [--runs 1000] [--rounds 3] [--under COMMAND]
+
+First the chip: copies by themselves (`real_copy.py`) give the channel, steps by themselves (`real_steps.py`)
+the clock of the array, the cycles of every step and the rate of vector operations. Then each network of
+`real_networks.py` is planned for the shortest time on that chip, and becomes a C program of two threads
+(`onchip export --to threads`): one serves the channel in the order of the law, one runs the steps. The array's
+sides are laid as the program lays them, and the checker prices that plan: *predicted*. The program runs
+`--runs` times in each of `--rounds` rounds, with DRAM out of all caches before every run: *least*, and the
+median of all. Its outputs are those of onnxruntime within 1e-4, its bytes the plan's. A second build notes
+when every step and transfer begins and ends: *steps* and *transfers* are what they took together in the
+quickest run, over what the law says. Nothing of the chip is fitted to these runs. Where measured and predicted
+are more than 10 % apart, the operators and buffers follow by which they are.
+
+Needs gcc, x86-64 or another machine with two cores that are quiet, and `pip install 'onchip[run]'`. COMMAND
+starts every measured run, as `taskset` or a lock would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from real_copy import copies, fitted, predicted
+from real_networks import REAL
+from real_steps import ELEMENTS, PRODUCTS, SIDES, TINY, Step, built, noted, ran, steps
+
+import onchip
+from onchip.check import certify
+from onchip.export.loops.lower import book_of
+from onchip.export.threads.c_threads import MadeThreads
+from onchip.export.threads.order import Order, order_of
+from onchip.machines.chip import Chip
+from onchip.machines.tile_rates import TileRates
+from onchip.plans import Leaf, Loop, Nest, Plan
+from onchip.readers.source import Source
+
+FAR = 0.1
+HEAD = (
+    "| network | scratchpad, B | bytes | steps | transfers | predicted, us | least, us | median, us"
+    " | least over predicted | steps | transfers |"
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network's plan and program in a folder of its own, built without and with notes."""
+
+    name: str
+    folder: Path
+    plan: Plan
+    order: Order
+    plain: Path
+    noting: Path
+    source: Source
+    made: MadeThreads
+
+
+def rates(folder: Path, asked: argparse.Namespace) -> tuple[TileRates, list[Step]]:
+    """Measure the machine; return the rates of its chip, and the steps by themselves."""
+    rows = copies(folder, 200, asked.cores, asked.under)
+    channel = fitted(rows)
+    alone = steps(folder, {"tiny": TINY} | PRODUCTS | ELEMENTS, 400, asked.cores, asked.under)
+    clock = statistics.median(1e9 * one.cycles / one.nanoseconds for one in alone if one.cycles)
+    vector = statistics.median(1e9 * one.vector / one.nanoseconds for one in alone[1:] if not one.cycles)
+    tiles = TileRates(
+        round(clock), (channel,), round(alone[0].nanoseconds * clock / 1e9), SIDES, round(vector)
+    )
+    print(f"chip: {tiles}\n")
+    print("| copies | pieces | piece, B | loads, ns | law | stores, ns | law |\n|---|--:|--:|--:|--:|--:|--:|")
+    stores = {(row.piece, row.count): row.nanoseconds for row in rows if row.stored}
+    for row in rows:
+        if not row.stored and row.count * row.piece in (1024, 16384):
+            law, other = predicted(row, channel), stores[row.piece, row.count]
+            print(
+                f"| {row.count * row.piece} B | {row.count} | {row.piece} | {row.nanoseconds:,.0f}"
+                f" | {law / row.nanoseconds - 1:+.0%} | {other:,.0f} | {law / other - 1:+.0%} |"
+            )
+    print("\n| step alone | cycles | vector operations | ns | law |\n|---|--:|--:|--:|--:|")
+    for one in alone:
+        law = max((one.cycles + tiles.step_cycles) * 1e9 / clock, one.vector * 1e9 / vector)
+        print(
+            f"| {one.name} | {one.cycles:,} | {one.vector:,} | {one.nanoseconds:,.0f}"
+            f" | {law / one.nanoseconds - 1:+.0%} |"
+        )
+    print(flush=True)
+    return tiles, alone
+
+
+def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]]) -> Plan:
+    """Return a plan with its products on the array as the program lays them, certified anew."""
+    products = {op.name for op in plan.network.operators if op.work}
+
+    def put(item: Loop | Leaf) -> Loop | Leaf:
+        if isinstance(item, Loop):
+            return replace(item, body=tuple(put(inner) for inner in item.body))
+        return replace(item, array=arrays.get(item.operator, ()) if item.operator in products else ())
+
+    groups = [
+        replace(group, tiling=replace(group.tiling, body=tuple(put(item) for item in group.tiling.body)))
+        if isinstance(group.tiling, Nest)
+        else group
+        for group in plan.groups
+    ]
+    return certify(
+        plan.network, plan.chip, plan.budget, plan.program, groups=groups, status="feasible",
+        lower_bound_bytes=0, seconds=0.0, options=plan.options,
+    )  # fmt: skip
+
+
+def case_of(name: str, folder: Path, chip: Chip, seconds: float) -> Case:
+    """Plan a network and build its program."""
+    make, kib = REAL[name]
+    folder.mkdir()
+    onnx.save(make(), str(folder / "model.onnx"))
+    source = onchip.load(str(folder / "model.onnx"), dtype="file")
+    plan = onchip.plan(
+        source, chip=chip, budget=kib * 1024, fuse=True, objective="latency", time_limit=seconds
+    )
+    plain, made = built(folder, plan, source, noting=False)
+    plan = laid(plan, made.arrays)
+    noting, _ = built(folder, plan, source, noting=True)
+    return Case(name, folder, plan, order_of(plan), plain, noting, source, made)
+
+
+def right(case: Case, told: dict[str, int]) -> None:
+    """Hold a run's outputs against onnxruntime's, and its bytes against the plan's."""
+    book = book_of(case.plan, case.source)
+    wanted, ids = book.engine.reference(book.engine.seeded_inputs(0)), case.plan.network.tensor_id
+    data, at = (case.folder / "outputs").read_bytes(), 0
+    for tensor, size in case.made.outputs:
+        one = wanted[ids[tensor]].reshape(-1)
+        found = np.frombuffer(data[at : at + size], one.dtype)
+        at += size
+        assert np.abs(found - one).max() <= 1e-4 * np.abs(one).max(), case.name
+    assert told["copied_bytes"] == case.plan.result.dram_bytes, told
+    assert told["guard_bytes_broken"] == 0, told
+
+
+def parts(case: Case, notes: str) -> Iterator[tuple[str, str, float, float]]:
+    """Yield of every step and transfer its kind, its name, what it took in nanoseconds and what the law says."""
+    rows = noted(notes)
+    for step, (begin, end, _) in zip(case.order.steps, rows["step"], strict=True):
+        yield "step", step.operator, end - begin, step.picoseconds / 1e3
+    for moved, (begin, end, _) in zip(case.order.transfers, rows["transfer"], strict=True):
+        way = "store" if moved.stored else "fetch"
+        yield "transfer", f"{way} {moved.tensor}", end - begin, moved.picoseconds / 1e3
+
+
+def reasons(some: Sequence[tuple[str, str, float, float]]) -> Iterator[str]:
+    """Yield for every operator and buffer how long it took, longest differences first."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for kind, name, took, law in some:
+        row = found.setdefault((kind, name), [0.0, 0.0, 0.0])
+        for n, more in enumerate((1.0, took, law)):
+            row[n] += more
+    for (kind, name), (count, took, law) in sorted(found.items(), key=lambda x: -abs(x[1][1] - x[1][2]))[:6]:
+        yield (
+            f"    {kind} {name}: {count:.0f} took {took / 1e3:.1f} us, by the law {law / 1e3:.1f}"
+            f" ({took / law - 1:+.0%})"
+        )
+
+
+def main() -> int:
+    """Print the chip, the table, and the reasons."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("networks", nargs="*", default=list(REAL), metavar="NETWORK")
+    parser.add_argument("--cores", nargs=2, type=int, default=[0, 1], help="of the channel, of the steps")
+    parser.add_argument("--runs", type=int, default=1000, help="of each program in each round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=15.0, help="the planner's, for each network")
+    parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND")
+    asked = parser.parse_args()
+    near = 0
+    with tempfile.TemporaryDirectory() as made:
+        tiles, alone = rates(Path(made), asked)
+        chip = Chip("this machine", 64, "float32", tiles=tiles)
+        cases = [
+            case_of(name, Path(made) / str(n), chip, asked.seconds) for n, name in enumerate(asked.networks)
+        ]
+        told: dict[str, list[dict[str, int]]] = {}
+        notes: dict[str, tuple[int, str]] = {}
+        for _ in range(asked.rounds):
+            for case in cases:
+                one, _ = ran(case.folder, case.plain, asked.runs, asked.cores, asked.under)
+                right(case, one)
+                told.setdefault(case.name, []).append(one)
+                other, text = ran(case.folder, case.noting, asked.runs, asked.cores, asked.under)
+                notes[case.name] = min(
+                    notes.get(case.name, (1 << 62, "")), (other["least_nanoseconds"], text)
+                )
+        print(f"{HEAD}\n|---|{'--:|' * 10}")
+        far = []
+        for case in cases:
+            some = list(parts(case, notes[case.name][1]))
+            law = case.order.picoseconds / 1e6
+            assert law * 1e6 == case.plan.result.latency_picoseconds
+            least = min(one["least_nanoseconds"] for one in told[case.name]) / 1e3
+            median = statistics.median(one["median_nanoseconds"] for one in told[case.name]) / 1e3
+            sums = {
+                kind: sum(took for k, _, took, _ in some if k == kind)
+                / sum(said for k, _, _, said in some if k == kind)
+                for kind in ("step", "transfer")
+            }
+            near += abs(least / law - 1) <= FAR
+            print(
+                f"| {case.name} | {case.plan.result.extent_bytes:,} | {case.plan.result.dram_bytes:,}"
+                f" | {len(case.order.steps)} | {len(case.order.transfers)} | {law:,.1f} | {least:,.1f}"
+                f" | {median:,.1f} | {least / law:.2f} | {sums['step']:.2f} | {sums['transfer']:.2f} |"
+            )
+            if abs(least / law - 1) > FAR:
+                far.append((case.name, some))
+        print(f"\n{near} of {len(cases)} within {FAR:.0%} of the law")
+        for name, some in far:
+            print(f"\n{name}:", *reasons(some), sep="\n")
+        again = steps(Path(made), PRODUCTS, 400, asked.cores, asked.under)
+        ratios = [new.nanoseconds / old.nanoseconds for old, new in zip(alone[1:], again, strict=False)]
+        print(f"\nproducts by themselves once more: {min(ratios):.2f} to {max(ratios):.2f} of the times above")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
