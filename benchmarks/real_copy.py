@@ -1,10 +1,9 @@
-"""The copies of the two threads' program by themselves: the rate of a channel, and its costs of a transfer and
-of a piece.
+"""The copies of the two threads' program by themselves: a channel's rate, and its costs.
 
 A C program with the very copies of `onchip.export.threads` moves boxes of many shapes between an array out of
-caches, that stands for DRAM, and a scratchpad that the other core has just used: pieces of 64 bytes to 16 KiB,
-as far apart again, up to 64 KiB in all, both ways. The least time of many turns counts; `fitted` finds the
-rate and costs that are nearest.
+caches, which stands for DRAM, and a scratchpad that the other core has just used: pieces of 64 bytes to
+16 KiB, as far apart again, up to 64 KiB in all, both ways. The least time of many turns counts; `fitted`
+finds the rate and the costs of a transfer and of a piece that are nearest.
 """
 
 from __future__ import annotations
@@ -70,7 +69,9 @@ int main(int argc, char **argv)
                 const size_t far = count == 1 ? piece : 2 * piece;
                 int64_t least = INT64_MAX;
                 for (int n = 0; n < turns; ++n) {
-                    const size_t room = 4 * (far * count + 4096), at = ((size_t)n * 1234567 % (ROOM - room)) & ~(size_t)63;
+                    const size_t room = 4 * (far * count + 4096);
+                    const size_t at = ((size_t)n * 1234567 % (ROOM - room)) & ~(size_t)63;
+                    const size_t near = count * piece > 16384 ? 0 : 16384;
                     for (size_t k = 0; k < room; k += 64) _mm_clflush(dram + at + k);
                     _mm_mfence();
                     atomic_store_explicit(&asked, ++turn, memory_order_release);
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
                     for (size_t four = 0; four < 4; ++four)
                         for (size_t k = 0; k < count; ++k) {
                             unsigned char *there = dram + at + four * (far * count + 4096) + k * far;
-                            unsigned char *here = pad + four * (count * piece > 16384 ? 0 : 16384) + k * piece;
+                            unsigned char *here = pad + four * near + k * piece;
                             if (stored) store_piece(there, here, piece); else load_piece(here, there, piece);
                         }
                     const int64_t took = now() - began;
@@ -116,9 +117,9 @@ def copies(folder: Path, turns: int, cores: Sequence[int], under: Sequence[str] 
 def fitted(rows: Sequence[Copy]) -> Channel:
     """Return the channel of the least sum of squares of the logarithms of predicted over measured.
 
-    Loads are taken, for which steps wait: the law has one rate for both ways. Boxes below 1 KiB, which take as
-    long as reading the clock, are left out. All rates and costs of a grid are tried, which is twice made finer
-    around the best.
+    Loads are taken, for which steps wait: the law has one rate for both ways. Boxes below 1 KiB, which take
+    as long as reading the clock, are left out. All rates and costs of a grid are tried, which is twice made
+    finer around the best.
     """
     kept = [row for row in rows if row.count * row.piece >= 1024 and not row.stored]
     count, moved, took = np.array([(row.count, row.count * row.piece, row.nanoseconds) for row in kept]).T

@@ -21,9 +21,7 @@ class Layer(Graph):
 
     def attend(self, x: str, size: int, heads: int, tokens: int) -> str:
         """Attention over all tokens, and the product behind it."""
-        made = self.attention(
-            *(self.linear(x, size, size) for _ in range(3)), tokens, heads, size // heads
-        )
+        made = self.attention(*(self.linear(x, size, size) for _ in range(3)), tokens, heads, size // heads)
         return self.linear(made, size, size)
 
 

@@ -23,7 +23,7 @@ from onchip.check import certify
 from onchip.check.nest_clock import work_of_axes
 from onchip.export.loops.lower import book_of
 from onchip.export.threads.c_threads import MadeThreads, threads_of
-from onchip.export.threads.vectors import LANES, ROWS_HIGH
+from onchip.export.threads.operands import LANES, ROWS_HIGH
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network.axes import axes_of
 from onchip.plans import Group, Leaf, Nest, Plan, PlanChip
@@ -52,7 +52,9 @@ def matmul(rows: int, columns: int, inner: int) -> onnx.ModelProto:
     return g.model([rows, inner], g.add("MatMul", ["x", g.weight(inner, columns)]))
 
 
-def conv(channels: int, filters: int, height: int, width: int, kernel: int, groups: int = 1) -> onnx.ModelProto:
+def conv(
+    channels: int, filters: int, height: int, width: int, kernel: int, groups: int = 1
+) -> onnx.ModelProto:
     g = Graph(21)
     made = g.conv("x", channels, filters, kernel, groups=groups)
     return g.model([1, channels, height, width], made)
@@ -64,32 +66,36 @@ def element(kind: str, rows: int, columns: int) -> onnx.ModelProto:
         return g.model([rows, columns], g.norm("x", columns))
     if kind == "softmax":
         return g.model([rows, columns], g.add("Softmax", ["x"], axis=-1))
-    return g.model([rows, columns], g.add("Mul", ["x", g.add("Sigmoid", ["x"])] if kind == "silu" else ["x", "x"]))
+    return g.model(
+        [rows, columns], g.add("Mul", ["x", g.add("Sigmoid", ["x"])] if kind == "silu" else ["x", "x"])
+    )
 
 
 PRODUCTS = {
     **{
         f"product {m} x {n} x {k}": matmul(m, n, k)
         for m, n, k in (
-            (32, 48, 72), (56, 64, 88), (80, 80, 104), (48, 112, 144), (72, 32, 168), (112, 64, 56), (16, 96, 200),
-            (1, 176, 152), (1, 96, 112),
+            (32, 48, 72), (56, 64, 88), (80, 80, 104), (48, 112, 144), (72, 32, 168), (112, 64, 56),
+            (16, 96, 200), (1, 176, 152), (1, 96, 112),
         )
     },
     **{
         f"convolution {o} of {c}, {h} x {w}, {k} x {k}": conv(c, o, h, w, k)
         for c, o, h, w, k in (
-            (24, 40, 6, 24, 3), (8, 56, 9, 30, 3), (40, 16, 5, 16, 3), (56, 72, 4, 30, 1), (104, 24, 6, 24, 1),
+            (24, 40, 6, 24, 3), (8, 56, 9, 30, 3), (40, 16, 5, 16, 3), (56, 72, 4, 30, 1),
+            (104, 24, 6, 24, 1),
         )
     },
     **{
-        f"depthwise {c}, {h} x {w}": conv(c, c, h, w, 3, c) for c, h, w in ((40, 6, 30), (24, 9, 24), (56, 4, 16))
+        f"depthwise {c}, {h} x {w}": conv(c, c, h, w, 3, c)
+        for c, h, w in ((40, 6, 30), (24, 9, 24), (56, 4, 16))
     },
 }  # fmt: skip
 ELEMENTS = {
     f"{kind} {m} x {n}": element(kind, m, n)
     for kind, m, n in (
-        ("product with itself", 24, 80), ("product with itself", 48, 112), ("silu", 24, 144), ("softmax", 40, 80),
-        ("softmax", 24, 176), ("norm", 40, 112), ("norm", 24, 176),
+        ("product with itself", 24, 80), ("product with itself", 48, 112), ("silu", 24, 144),
+        ("softmax", 40, 80),        ("softmax", 24, 176), ("norm", 40, 112), ("norm", 24, 176),
     )
 }  # fmt: skip
 TINY = element("product with itself", 1, 16)
@@ -120,7 +126,9 @@ def built(folder: Path, plan: Plan, source: Source, *, noting: bool) -> tuple[Pa
     (folder / "program.c").write_text(made.source)
     binary = folder / ("noting" if noting else "program")
     flags = [*FLAGS, *(["-DONCHIP_TIMES"] if noting else [])]
-    subprocess.run(["gcc", *flags, str(folder / "program.c"), "-o", str(binary), "-lm"], check=True, timeout=300)
+    subprocess.run(
+        ["gcc", *flags, str(folder / "program.c"), "-o", str(binary), "-lm"], check=True, timeout=300
+    )
     return binary, made
 
 
@@ -153,14 +161,20 @@ def counted(plan: Plan, made: MadeThreads) -> tuple[int, int]:
     if work.products:
         array = made.arrays[cut.name]
         on = {axis for side in array for axis in side}
-        cycles = work.products * int(np.prod([n for axis, n in enumerate(cut.axes) if axis not in on], dtype=int))
+        cycles = work.products * int(
+            np.prod([n for axis, n in enumerate(cut.axes) if axis not in on], dtype=int)
+        )
         for side, size in zip(array, SIDES, strict=True):
             cycles *= -(-int(np.prod([cut.axes[axis] for axis in side], dtype=int)) // size.size)
     return cycles, work.vector * int(np.prod(cut.axes[: cut.outputs], dtype=int))
 
 
 def steps(
-    folder: Path, models: dict[str, onnx.ModelProto], runs: int, cores: Sequence[int], under: Sequence[str] = ()
+    folder: Path,
+    models: dict[str, onnx.ModelProto],
+    runs: int,
+    cores: Sequence[int],
+    under: Sequence[str] = (),
 ) -> list[Step]:
     """Return the steps of some models."""
     found = []

@@ -5,12 +5,12 @@
 First the chip: copies by themselves (`real_copy.py`) give the channel, steps by themselves (`real_steps.py`)
 the clock of the array, the cycles of every step and the rate of vector operations. Then each network of
 `real_networks.py` is planned for the shortest time on that chip, and becomes a C program of two threads
-(`onchip export --to threads`): one serves the channel in the order of the law, one runs the steps. The array's
+(`onchip export --to threads`): one serves the channel in the law's order, one runs the steps. The array's
 sides are laid as the program lays them, and the checker prices that plan: *predicted*. The program runs
 `--runs` times in each of `--rounds` rounds, with DRAM out of all caches before every run: *least*, and the
 median of all. Its outputs are those of onnxruntime within 1e-4, its bytes the plan's. A second build notes
 when every step and transfer begins and ends: *steps* and *transfers* are what they took together in the
-quickest run, over what the law says. Nothing of the chip is fitted to these runs. Where measured and predicted
+quickest run, over what the law says. Nothing of the chip is fitted to these runs. Where both times
 are more than 10 % apart, the operators and buffers follow by which they are.
 
 Needs gcc, x86-64 or another machine with two cores that are quiet, and `pip install 'onchip[run]'`. COMMAND
@@ -76,7 +76,9 @@ def rates(folder: Path, asked: argparse.Namespace) -> tuple[TileRates, list[Step
         round(clock), (channel,), round(alone[0].nanoseconds * clock / 1e9), SIDES, round(vector)
     )
     print(f"chip: {tiles}\n")
-    print("| copies | pieces | piece, B | loads, ns | law | stores, ns | law |\n|---|--:|--:|--:|--:|--:|--:|")
+    print(
+        "| copies | pieces | piece, B | loads, ns | law | stores, ns | law |\n|---|--:|--:|--:|--:|--:|--:|"
+    )
     stores = {(row.piece, row.count): row.nanoseconds for row in rows if row.stored}
     for row in rows:
         if not row.stored and row.count * row.piece in (1024, 16384):
@@ -147,7 +149,7 @@ def right(case: Case, told: dict[str, int]) -> None:
 
 
 def parts(case: Case, notes: str) -> Iterator[tuple[str, str, float, float]]:
-    """Yield of every step and transfer its kind, its name, what it took in nanoseconds and what the law says."""
+    """Yield of steps and transfers kind, name, what it took in nanoseconds, and what the law says."""
     rows = noted(notes)
     for step, (begin, end, _) in zip(case.order.steps, rows["step"], strict=True):
         yield "step", step.operator, end - begin, step.picoseconds / 1e3
@@ -226,7 +228,9 @@ def main() -> int:
             print(f"\n{name}:", *reasons(some), sep="\n")
         again = steps(Path(made), PRODUCTS, 400, asked.cores, asked.under)
         ratios = [new.nanoseconds / old.nanoseconds for old, new in zip(alone[1:], again, strict=False)]
-        print(f"\nproducts by themselves once more: {min(ratios):.2f} to {max(ratios):.2f} of the times above")
+        print(
+            f"\nproducts by themselves once more: {min(ratios):.2f} to {max(ratios):.2f} of the times above"
+        )
     return 0
 
 

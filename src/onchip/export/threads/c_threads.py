@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,11 @@ from onchip.export.loops.lower import Lowered, book_of
 from onchip.export.loops.nest import NestSteps
 from onchip.export.loops.operators import OperatorText
 from onchip.export.loops.steps import Array, Compute, Copy, Place, Program, RunWhole, Step, Transfer
+from onchip.export.threads.blocks import MOST_PANEL
 from onchip.export.threads.frame import CHANNEL, HEAD, MAIN, TOOLS, VECTORS
+from onchip.export.threads.operands import LANES, bias_of
 from onchip.export.threads.order import Moved, Order, order_of
-from onchip.export.threads.vectors import LANES, MOST_PANEL, VectorText, bias_of
+from onchip.export.threads.vectors import VectorText
 from onchip.plans import Plan
 from onchip.readers.source import Source
 from onchip.run.tiled.nests.levels import Home
@@ -150,12 +152,15 @@ class _Table:
         if moved.group < 0:
             tensor = self.book.network.tensor_id[moved.tensor]
             array = self.book.arrays[self.book.tensor(tensor)]
-            pieces = [(array.offset, 0, 0, next(self.addresses), 0, 0, array.bytes, 1, 1)]
+            pieces: list[tuple[int, ...]] = [
+                (array.offset, 0, 0, next(self.addresses), 0, 0, array.bytes, 1, 1)
+            ]
         else:
             pieces = self.pieces(moved)
         last = len(pieces) - 1
         return [
-            f"{{{', '.join(map(str, piece))}, {moved.steps}, {int(moved.stored)}, {int(n == 0)}, {int(n == last)}}}"
+            f"{{{', '.join(map(str, piece))}, {moved.steps}, {int(moved.stored)},"
+            f" {int(n == 0)}, {int(n == last)}}}"
             for n, piece in enumerate(pieces)
         ]
 
@@ -199,16 +204,13 @@ def _unwrapped(box: tuple[range, ...], place: Place) -> list[tuple[range, ...]]:
         return [box]
     rows, size = box[place.ring], place.most[place.ring]
     cuts = [rows.start, *range(-(-(rows.start + 1) // size) * size, rows.stop, size), rows.stop]
-    return [
-        (*box[: place.ring], range(low, high), *box[place.ring + 1 :])
-        for low, high in zip(cuts, cuts[1:], strict=False)
-    ]
+    return [(*box[: place.ring], range(low, high), *box[place.ring + 1 :]) for low, high in pairwise(cuts)]
 
 
 def _folded(
     there: int, here: int, sizes: Sequence[int], far: Sequence[int], near: Sequence[int], width: int
 ) -> list[tuple[int, ...]]:
-    """Return rows (dram, far0, far1, pad, near0, near1, bytes, n0, n1): two loops each, more rows for more."""
+    """Return rows (dram, far0, far1, pad, near0, near1, bytes, n0, n1): two loops each, or more rows."""
     piece, rest = width, len(sizes)
     while rest and far[rest - 1] == near[rest - 1] == piece:
         rest -= 1
@@ -216,7 +218,7 @@ def _folded(
     loops = [(sizes[n], far[n], near[n]) for n in range(rest) if sizes[n] > 1]
     inner = ([(1, 0, 0)] * 2 + loops)[-2:]
     (n1, far1, near1), (n0, far0, near0) = inner
-    found = []
+    found: list[tuple[int, ...]] = []
     for at in product(*(range(size) for size, _, _ in loops[:-2])):
         far_ = sum(i * one[1] for i, one in zip(at, loops, strict=False))
         near_ = sum(i * one[2] for i, one in zip(at, loops, strict=False))

@@ -411,7 +411,8 @@ static void keep_least(int64_t (*rows)[2], int64_t *least, size_t count, int fir
         if (first || rows[n][1] - rows[n][0] < least[n]) least[n] = rows[n][1] - rows[n][0];
 }
 
-static void say(const char *what, int64_t (*rows)[2], const int64_t *least, size_t count, int64_t t0, double ns)
+static void say(
+    const char *what, int64_t (*rows)[2], const int64_t *least, size_t count, int64_t t0, double ns)
 {
     for (size_t n = 0; n < count; ++n)
         fprintf(stderr, "%s %zu %.1f %.1f %.1f\\n", what, n, (double)(rows[n][0] - t0) * ns,

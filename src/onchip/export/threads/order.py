@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 from onchip.base.errors import UsageError
 from onchip.check import check
-from onchip.check.nest_clock import PICOSECONDS, channels_on, tree_for, work_of
-from onchip.check.nest_durations import Durations
+from onchip.check.nest_clock import tree_for, work_of
+from onchip.check.nest_durations import PICOSECONDS, Durations
 from onchip.check.nest_times import NoTimes, last_of
 from onchip.check.nest_walk import Body, Moving, Tree, Visit
-from onchip.check.nests import Layout
 from onchip.check.units import streams_of, units_of
-from onchip.plans import Alloc, Free, Load, Nest, Plan, Run, Scratch, Store
+from onchip.machines.tile_rates import TileRates
+from onchip.plans import Load, Nest, Plan, Run, Store
 
-__all__ = ["MOST", "Done", "Moved", "Order", "Ran", "order_of"]
+__all__ = ["MOST", "Done", "Moved", "Order", "OrderWalk", "Ran", "order_of"]
 
 MOST = 200_000
 """The most steps and transfers of a plan that are listed."""
@@ -37,6 +37,9 @@ class Done(NamedTuple):
     def and_also(self, other: Done) -> Done:
         """Return what holds when both hold."""
         return Done(max(self.transfers, other.transfers), max(self.steps, other.steps))
+
+
+NOTHING = Done()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +110,34 @@ def _last(ends: Sequence[int], count: int) -> int:
 
 
 def order_of(plan: Plan) -> Order:
-    """Return the order of a legal plan. Raises `UsageError` for one that has no times, or several channels."""
+    """Return the order of a legal plan. Raises `UsageError` for one without times or with two channels."""
     where = plan.network.name
     tiles = plan.chip.tiles
     if tiles is None or check(plan).latency_picoseconds is None:
         raise UsageError("has no times of nests: there is no order of its transfers", where=where)
     if len(tiles.channels) > 1:
         raise UsageError("is for a chip with several channels: one thread serves one", where=where)
+    units = units_of(
+        plan.network, plan.groups, alignment=plan.chip.alignment_bytes,
+        weights_resident=plan.options.get("weights") == "resident", streamed=streams_of(plan.program),
+        accumulator=plan.chip.accumulator_bytes,
+    )  # fmt: skip
+    groups = {group.name: group for group in plan.groups}
+    sizes = {t.name: t.bytes for t in plan.network.tensors}
+    walk = OrderWalk(tiles)
     try:
-        return _Walk(plan).order()
+        for step in plan.program:
+            if isinstance(step, Load | Store):
+                walk.whole(step.tensor, sizes[step.tensor], stored=isinstance(step, Store))
+            elif isinstance(step, Run):
+                nest, group = units[step.operator].nest, groups[step.operator]
+                assert nest is not None
+                assert isinstance(group.tiling, Nest)
+                durations = Durations(nest, tiles, work_of(plan.network, nest), plan.chip.accumulator_bytes)
+                walk.run(tree_for(plan.network, group, nest), durations, beside=group.tiling.beside)
     except NoTimes as reason:
         raise UsageError(str(reason), where=where) from None
+    return walk.order()
 
 
 @dataclass(eq=False)
@@ -148,14 +168,18 @@ class _Late:
 
 
 @dataclass
-class _Walk:
-    """The walk over a program; every rule stands as in docs/nest-times.md."""
+class OrderWalk:
+    """The walk over groups that run as nests, one after the other, on a chip with one channel.
 
-    plan: Plan
+    Every rule stands as in docs/nest-times.md. Raises `NoTimes` for what it does not say.
+    """
+
+    tiles: TileRates
     transfers: list[Moved] = field(default_factory=list)
     steps: list[Ran] = field(default_factory=list)
-    gate: Done = Done()
-    before: tuple[Done, Done] = (Done(), Done())
+    gate: Done = NOTHING
+    before: tuple[Done, Done] = (NOTHING, NOTHING)
+    """What is over with everything up to the group before the last, and up to the last."""
     shared: list[_Late] = field(default_factory=list)
     owned: list[_Late] = field(default_factory=list)
     stored: int = 0
@@ -168,47 +192,23 @@ class _Walk:
         return Done(len(self.transfers), len(self.steps))
 
     def order(self) -> Order:
-        """Return the order."""
-        plan = self.plan
-        units = units_of(
-            plan.network, plan.groups, alignment=plan.chip.alignment_bytes,
-            weights_resident=plan.options.get("weights") == "resident", streamed=streams_of(plan.program),
-            accumulator=plan.chip.accumulator_bytes,
-        )  # fmt: skip
-        groups = {group.name: group for group in plan.groups}
-        for step in plan.program:
-            match step:
-                case Load(name) | Store(name):
-                    self.whole(name, stored=isinstance(step, Store))
-                case Run(name):
-                    nest, group = units[name].nest, groups[name]
-                    assert nest is not None
-                    assert isinstance(group.tiling, Nest)
-                    tree = tree_for(plan.network, group, nest)
-                    self.run(tree, nest, beside=group.tiling.beside)
-                case Alloc() | Free() | Scratch():
-                    pass
-                case _:
-                    raise NoTimes("moves between memories")
+        """Make the last stores, and return the order."""
         self.flush()
         return Order(tuple(self.transfers), tuple(self.steps))
 
     # -- program -------------------------------------------------------------------------------------------
 
-    def whole(self, name: str, *, stored: bool) -> None:
-        """Copy a whole tensor, behind all stores and steps before it."""
+    def whole(self, name: str, size: int, *, stored: bool) -> None:
+        """Copy a whole tensor of so many bytes, behind all stores and steps before it."""
         self.flush()
-        tiles = self.plan.chip.tiles
-        assert tiles is not None
-        [channel] = tiles.channels
-        size = next(t.bytes for t in self.plan.network.tensors if t.name == name)
+        [channel] = self.tiles.channels
         moved = -(-size // channel.burst_bytes) * channel.burst_bytes
         through = -(-moved * PICOSECONDS // channel.bytes_per_second)
         time = channel.transfer_picoseconds + channel.piece_picoseconds + through
         self.add(Moved(stored, len(self.steps), time, name))
         self.before = (self.everything, self.everything)
 
-    def run(self, tree: Tree, layout: Layout, *, beside: bool) -> None:
+    def run(self, tree: Tree, durations: Durations, *, beside: bool) -> None:
         """Run a group."""
         if beside:
             self.gate = self.before[0]
@@ -216,16 +216,12 @@ class _Walk:
             self.flush()
             self.gate = self.everything
             self.before = (self.before[0], self.gate)
-        tiles = self.plan.chip.tiles
-        assert tiles is not None
         self.group += 1
-        work = work_of(self.plan.network, layout)
-        self.durations = Durations(layout, tiles, work, self.plan.chip.accumulator_bytes)
-        assert all(channels_on(tiles)(one) == (0, 0) for one in tree.moving)
+        self.durations = durations
         self.state = {}
         for one in tree.moving:
-            in_fills = self.durations.in_fills[one.home.buffer]
-            at = layout.homes[one.number].uses[0]
+            in_fills = durations.in_fills[one.home.buffer]
+            at = durations.layout.homes[one.number].uses[0]
             self.state[one] = _State(one, at, in_fills, deque([Done()] * one.home.copies))
         self.body(tree.root)
         self.before = (self.before[1], self.before[1].and_also(self.everything))
@@ -245,7 +241,7 @@ class _Walk:
         """Walk one turn of a body."""
         for one in body.moving:
             state = self.state[one]
-            if state.fills != state.turns:
+            if state.fills != state.turns and state.owned and one.home.ring is None:
                 raise NoTimes(f"has a turn in which nothing uses {one.name}")
             state.turns += 1
             state.fresh = True
@@ -306,11 +302,9 @@ class _Walk:
         (self.owned if state.owned else self.shared).append(_Late(state, moved))
 
     def moved(self, state: _State, box: tuple[range, ...], steps: int, *, stored: bool) -> Moved:
-        tiles = self.plan.chip.tiles
         sums = not state.one.complete if stored else state.one.stored
         width = state.one.width if sums else state.one.element
-        assert tiles is not None
-        time = self.durations.transfer(state.one, [len(r) for r in box], width, tiles.channels[0])
+        time = self.durations.transfer(state.one, [len(r) for r in box], width, self.tiles.channels[0])
         return Moved(
             stored, steps, time, state.one.name, self.group, state.use, region_of(state.one), box,
             state.slot, width, sums, state.in_fills,
