@@ -9,6 +9,7 @@ finds the rate and the costs of a transfer and of a piece that are nearest.
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 from onchip.export.threads.frame import CHANNEL, HEAD, TOOLS
 from onchip.machines.tile_rates import Channel
 
-__all__ = ["Copy", "copies", "fitted", "predicted"]
+__all__ = ["Copy", "Trip", "copies", "fitted", "predicted"]
 
 BURST = 64
 
@@ -93,6 +94,79 @@ int main(int argc, char **argv)
 """
 
 
+TRIP = """
+static _Atomic uint32_t there, back;
+static int core[2];
+
+static void pin(int to)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(to, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+static void *other(void *unused)
+{
+    (void)unused;
+    pin(core[1]);
+    for (uint32_t n = 1; n <= 20000; ++n) {
+        wait_for(&there, n);
+        atomic_store_explicit(&back, n, memory_order_release);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    int64_t least = INT64_MAX;
+    core[0] = argc > 2 ? atoi(argv[1]) : 0;
+    core[1] = argc > 2 ? atoi(argv[2]) : 1;
+    if (pthread_create(&thread, NULL, other, NULL) != 0) return 1;
+    pin(core[0]);
+    for (uint32_t n = 1; n <= 20000;) {
+        const int64_t began = now();
+        for (int k = 0; k < 20; ++k, ++n) {
+            atomic_store_explicit(&there, n, memory_order_release);
+            wait_for(&back, n);
+        }
+        const int64_t took = now() - began;
+        if (took < least) least = took;
+    }
+    printf("%.1f\\n", (double)least / 20.0);
+    return 0;
+}
+"""
+
+
+class Trip:
+    """The nanoseconds of a round trip of two counters between the cores: whether they share a cache now.
+
+    On a rented machine the host moves them: near each other it takes a hundred, far apart many hundreds.
+    """
+
+    def __init__(self, folder: Path, cores: Sequence[int], under: Sequence[str] = ()) -> None:
+        (folder / "trip.c").write_text(HEAD + TOOLS + TRIP)
+        _compile(folder, "trip")
+        self.command = [*under, str(folder / "trip"), *map(str, cores)]
+
+    def nanoseconds(self) -> float:
+        """Measure it."""
+        return float(subprocess.run(self.command, check=True, capture_output=True, text=True).stdout)
+
+    def wait(self, most: float) -> float:
+        """Wait until it takes no more than so many nanoseconds; return how many."""
+        while (found := self.nanoseconds()) > most:
+            time.sleep(5)
+        return found
+
+
+def _compile(folder: Path, name: str) -> None:
+    command = ["gcc", "-std=gnu11", "-O3", "-march=native", "-pthread", "-w", f"{name}.c", "-o", name]
+    subprocess.run(command, check=True, cwd=folder, timeout=300)
+
+
 @dataclass(frozen=True)
 class Copy:
     """A box of `count` pieces of `piece` bytes, stored or loaded, and its least time in nanoseconds."""
@@ -106,8 +180,7 @@ class Copy:
 def copies(folder: Path, turns: int, cores: Sequence[int], under: Sequence[str] = ()) -> list[Copy]:
     """Compile and run the program; return what it measured, each the fourth part of four copies in a row."""
     (folder / "copies.c").write_text(HEAD + TOOLS + CHANNEL + PROGRAM)
-    command = ["gcc", "-std=gnu11", "-O3", "-march=native", "-pthread", "-w", "copies.c", "-o", "copies"]
-    subprocess.run(command, check=True, cwd=folder, timeout=300)
+    _compile(folder, "copies")
     asked = [*under, "./copies", str(turns), *map(str, cores)]
     done = subprocess.run(asked, check=True, cwd=folder, capture_output=True, text=True, timeout=600)
     rows = [line.split() for line in done.stdout.splitlines()]

@@ -32,7 +32,7 @@ from onchip.readers.source import Source
 __all__ = ["ELEMENTS", "PRODUCTS", "SIDES", "TINY", "Step", "built", "noted", "ran", "steps"]
 
 SIDES = (ArraySide("out", ROWS_HIGH), ArraySide("out", LANES))
-FLAGS = ("-std=gnu11", "-O3", "-march=native", "-pthread", "-Wall", "-Wextra", "-Werror")
+FLAGS = ("-std=gnu11", "-O3", "-march=native", "-pthread", "-Wall", "-Wextra", "-Wno-psabi", "-Werror")
 ANY = TileRates(10**9, (Channel(10**10),), 0, SIDES)
 
 

@@ -33,7 +33,7 @@ TILES = TileRates(
     10**9, (Channel(10**9, 50_000, 4_000, 64),), 30, (ArraySide("out", 8), ArraySide("out", 16))
 )
 CHIP = Chip("two threads", 64, "float32", tiles=TILES)
-STRICT = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread")
+STRICT = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-psabi", "-Werror", "-pthread")
 RACES = ("-fsanitize=thread", "-g")
 
 

@@ -40,6 +40,9 @@ class PlaceText:
         yield f"static ix {', '.join(regions)};"
         if p.slots > 1:
             yield f"static ix {self.base} = {p.address}, {p.id}_fills = 0;"
+        if p.slot_of:
+            said = ", ".join(map(str, p.slot_of))
+            yield f"static const uint8_t {p.id}_slot_of[{len(p.slot_of)}] = {{{said}}};"
 
     def lines(self) -> Iterator[str]:
         """Yield the statics and functions of the place."""
@@ -93,7 +96,8 @@ class PlaceText:
         """Yield the statements with which the place begins to hold a region."""
         p = self.place
         if p.slots > 1:
-            yield f"{self.base} = {p.address} + {p.id}_fills++ % {p.slots} * {p.slot_bytes};"
+            slot = f"{p.id}_slot_of[{p.id}_fills++]" if p.slot_of else f"{p.id}_fills++ % {p.slots}"
+            yield f"{self.base} = {p.address} + {slot} * {p.slot_bytes};"
         for i, one in enumerate(region):
             low, high = bounds(one)
             yield f"{self.place.id}_r{i} = {low};"

@@ -88,7 +88,7 @@ class Products(Operands):
         return lines + self.partial()
 
     def pointers(self, name: str) -> tuple[int, ...]:
-        """Return the rows with a pointer of their own to a factor: every third, where all are equally far apart."""
+        """Return the rows that have a pointer to a factor: every third, where all are equally far apart."""
         if not self.steps_by_row(name):
             return (0,)
         return tuple(range(0, self.height, 1 if self.spread else 3))

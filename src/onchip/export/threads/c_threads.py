@@ -8,7 +8,7 @@ out of every cache when a run begins; the scratchpad is one array of the plan's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
@@ -61,8 +61,10 @@ def threads_of(plan: Plan, model: Source | str | Path | None = None, *, seed: in
     lowered = Lowered(book)
     program = lowered.program()
     order = order_of(book.plan)
-    for nest in lowered.nests:
-        _give_slots(book, nest)
+    for number, nest in enumerate(lowered.nests):
+        _give_slots(
+            book, nest, {nest.home[use]: some for (n, use), some in order.slots.items() if n == number}
+        )
     table = _Table(book, lowered, order)
     rows = [row for number, moved in enumerate(order.transfers) for row in table.rows(number, moved)]
     writer = _Threads(book, replace(program, places=book.places), order, rows)
@@ -75,8 +77,11 @@ def threads_of(plan: Plan, model: Source | str | Path | None = None, *, seed: in
     return MadeThreads(made.source, made.constants, made.inputs, made.outputs, order, arrays)
 
 
-def _give_slots(book: Book, nest: NestSteps) -> None:
-    """Let the places of a nest have all of their slots; rings have room for what is new in further turns."""
+def _give_slots(book: Book, nest: NestSteps, turns: Mapping[Home, tuple[int, ...]]) -> None:
+    """Let the places of a nest have all of their slots; rings have room for what is new in further turns.
+
+    `turns` are the slots of every turn of homes in some turns of which nothing uses them.
+    """
     for home, place in list(nest.places.items()):
         if not isinstance(home, Home) or home.copies < 2:
             continue
@@ -87,7 +92,7 @@ def _give_slots(book: Book, nest: NestSteps) -> None:
             grown = replace(place, most=tuple(most))
         elif home.slots > 1:
             size = book.plan.chip.round_up(prod(place.most) * place.pitch)
-            grown = replace(place, slots=home.slots, slot_bytes=size)
+            grown = replace(place, slots=home.slots, slot_bytes=size, slot_of=turns.get(home, ()))
         else:
             continue
         nest.places[home] = book.places[place.id] = grown

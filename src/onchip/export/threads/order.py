@@ -79,10 +79,15 @@ class Ran:
 
 @dataclass(frozen=True)
 class Order:
-    """All transfers and all steps of a plan, each in their order."""
+    """All transfers and all steps of a plan, each in their order.
+
+    `slots` are those of every turn of a home with copies, by its group and a use of it, where there are turns
+    in which nothing uses it: else they follow each other.
+    """
 
     transfers: tuple[Moved, ...]
     steps: tuple[Ran, ...]
+    slots: dict[tuple[int, tuple[int, int]], tuple[int, ...]] = field(default_factory=dict)
 
     def times(self) -> tuple[list[int], list[int]]:
         """Return when every transfer and every step ends, in picoseconds, each as early as it may start."""
@@ -151,7 +156,8 @@ class _State:
     fills: int = 0
     fresh: bool = False
     slot: int = 0
-    turns: int = 0
+    turns: list[int] = field(default_factory=list)
+    """The slot of every turn of its home: that of the next fill where nothing in the turn uses it."""
     last: tuple[Visit, tuple[tuple[Body, int], ...]] | None = None
 
     @property
@@ -186,6 +192,7 @@ class OrderWalk:
     """The transfers that are over with the last step's stores of shared buffers."""
     group: int = -1
     state: dict[Moving, _State] = field(default_factory=dict)
+    slots: dict[tuple[int, tuple[int, int]], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def everything(self) -> Done:
@@ -194,7 +201,14 @@ class OrderWalk:
     def order(self) -> Order:
         """Make the last stores, and return the order."""
         self.flush()
-        return Order(tuple(self.transfers), tuple(self.steps))
+        self.note()
+        return Order(tuple(self.transfers), tuple(self.steps), self.slots)
+
+    def note(self) -> None:
+        """Note the slots of the last group's turns, where they do not just follow each other."""
+        for state in self.state.values():
+            if state.fills != len(state.turns) and state.owned:
+                self.slots[self.group, state.use] = tuple(state.turns)
 
     # -- program -------------------------------------------------------------------------------------------
 
@@ -216,6 +230,7 @@ class OrderWalk:
             self.flush()
             self.gate = self.everything
             self.before = (self.before[0], self.gate)
+        self.note()
         self.group += 1
         self.durations = durations
         self.state = {}
@@ -241,9 +256,7 @@ class OrderWalk:
         """Walk one turn of a body."""
         for one in body.moving:
             state = self.state[one]
-            if state.fills != state.turns and state.owned and one.home.ring is None:
-                raise NoTimes(f"has a turn in which nothing uses {one.name}")
-            state.turns += 1
+            state.turns.append(state.fills % one.home.copies)
             state.fresh = True
             state.last = last_of(body, one.users)
         for item in body.items:
@@ -280,7 +293,7 @@ class OrderWalk:
     def begin(self, state: _State) -> int:
         """Fetch a fill, if it comes; return how many transfers are over when its place may be used."""
         one = state.one
-        state.slot = state.fills % max(one.home.copies, 1)
+        state.slot = state.fills % one.home.copies
         state.fills += 1
         free = state.slots.popleft() if state.owned else Done()
         box = box_of(one)
