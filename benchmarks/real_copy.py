@@ -9,7 +9,6 @@ finds the rate and the costs of a transfer and of a piece that are nearest.
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,20 +145,14 @@ class Trip:
     On a rented machine the host moves them: near each other it takes a hundred, far apart many hundreds.
     """
 
-    def __init__(self, folder: Path, cores: Sequence[int], under: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, cores: Sequence[int]) -> None:
         (folder / "trip.c").write_text(HEAD + TOOLS + TRIP)
         _compile(folder, "trip")
-        self.command = [*under, str(folder / "trip"), *map(str, cores)]
+        self.command = [str(folder / "trip"), *map(str, cores)]
 
     def nanoseconds(self) -> float:
         """Measure it."""
         return float(subprocess.run(self.command, check=True, capture_output=True, text=True).stdout)
-
-    def wait(self, most: float) -> float:
-        """Wait until it takes no more than so many nanoseconds; return how many."""
-        while (found := self.nanoseconds()) > most:
-            time.sleep(5)
-        return found
 
 
 def _compile(folder: Path, name: str) -> None:
@@ -177,11 +170,11 @@ class Copy:
     nanoseconds: float
 
 
-def copies(folder: Path, turns: int, cores: Sequence[int], under: Sequence[str] = ()) -> list[Copy]:
+def copies(folder: Path, turns: int, cores: Sequence[int]) -> list[Copy]:
     """Compile and run the program; return what it measured, each the fourth part of four copies in a row."""
     (folder / "copies.c").write_text(HEAD + TOOLS + CHANNEL + PROGRAM)
     _compile(folder, "copies")
-    asked = [*under, "./copies", str(turns), *map(str, cores)]
+    asked = ["./copies", str(turns), *map(str, cores)]
     done = subprocess.run(asked, check=True, cwd=folder, capture_output=True, text=True, timeout=600)
     rows = [line.split() for line in done.stdout.splitlines()]
     return [Copy(bool(int(s)), int(piece), int(count), float(ns)) for s, piece, count, ns in rows]

@@ -29,7 +29,7 @@ from onchip.network.axes import axes_of
 from onchip.plans import Group, Leaf, Nest, Plan, PlanChip
 from onchip.readers.source import Source
 
-__all__ = ["ELEMENTS", "PRODUCTS", "SIDES", "TINY", "Step", "built", "noted", "ran", "steps"]
+__all__ = ["ELEMENTS", "PRODUCTS", "SIDES", "TINY", "Alone", "Step", "built", "noted", "ran"]
 
 SIDES = (ArraySide("out", ROWS_HIGH), ArraySide("out", LANES))
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-pthread", "-Wall", "-Wextra", "-Wno-psabi", "-Werror")
@@ -132,11 +132,9 @@ def built(folder: Path, plan: Plan, source: Source, *, noting: bool) -> tuple[Pa
     return binary, made
 
 
-def ran(
-    folder: Path, binary: Path, runs: int, cores: Sequence[int], under: Sequence[str] = ()
-) -> tuple[dict[str, int], str]:
+def ran(folder: Path, binary: Path, runs: int, cores: Sequence[int]) -> tuple[dict[str, int], str]:
     """Run a program; return what it tells, and what it notes."""
-    command = [*under, binary, folder / "constants", folder / "inputs", folder / "outputs", runs, *cores]
+    command = [binary, folder / "constants", folder / "inputs", folder / "outputs", runs, *cores]
     done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True, timeout=600)
     told: dict[str, int] = json.loads(done.stdout)
     return told, done.stderr
@@ -169,21 +167,24 @@ def counted(plan: Plan, made: MadeThreads) -> tuple[int, int]:
     return cycles, work.vector * int(np.prod(cut.axes[: cut.outputs], dtype=int))
 
 
-def steps(
-    folder: Path,
-    models: dict[str, onnx.ModelProto],
-    runs: int,
-    cores: Sequence[int],
-    under: Sequence[str] = (),
-) -> list[Step]:
-    """Return the steps of some models."""
-    found = []
-    for name, model in models.items():
-        onnx.save(model, str(folder / "model.onnx"))
-        source = onchip.load(str(folder / "model.onnx"), dtype="file")
-        plan = one_step(source)
-        binary, made = built(folder, plan, source, noting=True)
-        _, text = ran(folder, binary, runs, cores, under)
-        cycles, vector = counted(plan, made)
-        found.append(Step(name, cycles, vector, noted(text)["step"][0][2]))
-    return found
+class Alone:
+    """Programs of one step each, built once and measured as often as asked."""
+
+    def __init__(self, folder: Path, models: dict[str, onnx.ModelProto]) -> None:
+        self.programs: list[tuple[str, int, int, Path]] = []
+        for name, model in models.items():
+            own = folder / f"step{len(self.programs)}"
+            own.mkdir()
+            onnx.save(model, str(own / "model.onnx"))
+            source = onchip.load(str(own / "model.onnx"), dtype="file")
+            plan = one_step(source)
+            binary, made = built(own, plan, source, noting=True)
+            self.programs.append((name, *counted(plan, made), binary))
+
+    def steps(self, runs: int, cores: Sequence[int]) -> list[Step]:
+        """Run them; return their steps."""
+        found = []
+        for name, cycles, vector, binary in self.programs:
+            _, text = ran(binary.parent, binary, runs, cores)
+            found.append(Step(name, cycles, vector, noted(text)["step"][0][2]))
+        return found

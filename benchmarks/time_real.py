@@ -1,6 +1,6 @@
 """The real run: plans for the shortest time as two pinned threads on this machine, measured against the law.
 
-    python benchmarks/time_real.py [NETWORK ...] [--cores 0 1] [--runs 1000] [--rounds 3] [--under COMMAND]
+    python benchmarks/time_real.py [NETWORK ...] [--cores 0 1] [--runs 1000] [--rounds 3] [--lock FILE]
                                    [--into docs/real-run.md]
 
 First the chip: copies by themselves (`real_copy.py`) give the channel, steps by themselves (`real_steps.py`)
@@ -16,16 +16,18 @@ are more than 10 % apart, the operators and buffers follow by which they are.
 
 Needs gcc, two quiet cores that share a cache, and `pip install 'onchip[run]'`. On a rented machine the
 host may move them apart: what ran while a round trip of two counters took more than `--near` nanoseconds
-does not count. COMMAND starts every measured run, as a lock would.
+does not count. FILE is locked while programs are measured, so that other measurements can wait.
 """
 
 from __future__ import annotations
 
 import argparse
-import shlex
+import fcntl
+import os
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,7 +39,7 @@ import onnx
 from page_marks import write
 from real_copy import Copy, Trip, copies, fitted, predicted
 from real_networks import REAL
-from real_steps import ELEMENTS, PRODUCTS, SIDES, TINY, Step, built, noted, ran, steps
+from real_steps import ELEMENTS, PRODUCTS, SIDES, TINY, Alone, Step, built, noted, ran
 
 import onchip
 from onchip.check import certify
@@ -51,8 +53,8 @@ from onchip.readers.source import Source
 
 T = TypeVar("T")
 FAR = 0.1
-TURNS, RUNS = 500, 4000
-"""Of copies and of steps by themselves."""
+TURNS, RUNS, HELD = 500, 2000, 30.0
+"""Turns of copies, runs of steps by themselves, seconds that the lock is held."""
 HEAD = (
     "| network | scratchpad, B | bytes | steps | transfers | predicted, us | least, us | median, us"
     " | least over predicted | steps | transfers |"
@@ -112,14 +114,46 @@ class Measured:
             )
 
 
-def measured(folder: Path, asked: argparse.Namespace) -> Measured:
-    """Measure the machine."""
-    rows = copies(folder, TURNS, asked.cores, asked.under)
-    alone = steps(folder, {"one product of 16": TINY} | PRODUCTS | ELEMENTS, RUNS, asked.cores, asked.under)
-    clock = statistics.median(1e9 * one.cycles / one.nanoseconds for one in alone if one.cycles)
-    vector = statistics.median(1e9 * one.vector / one.nanoseconds for one in alone[1:] if not one.cycles)
-    start = round(alone[0].nanoseconds * clock / 1e9)
-    return Measured(TileRates(round(clock), (fitted(rows),), start, SIDES, round(vector)), rows, alone)
+@dataclass(frozen=True)
+class Quiet:
+    """When it is quiet: nobody else measures, and the cores are near each other."""
+
+    trip: Trip
+    most: float
+    lock: Path | None
+
+    def run(self, some: Sequence[Callable[[], T]]) -> list[T]:
+        """Return what each makes while the cores are near, before and behind it; else it runs again.
+
+        The lock is held for some `HELD` seconds at a time.
+        """
+        found: dict[int, T] = {}
+        while len(found) < len(some):
+            with open(self.lock or os.devnull, "w") as held:
+                if self.lock is not None:
+                    fcntl.flock(held, fcntl.LOCK_EX)
+                end = time.monotonic() + HELD
+                for n, one in enumerate(some):
+                    if n in found or time.monotonic() > end:
+                        continue
+                    if self.trip.nanoseconds() > self.most:
+                        break
+                    made = one()
+                    if self.trip.nanoseconds() <= self.most:
+                        found[n] = made
+            time.sleep(1)
+        return [found[n] for n in range(len(some))]
+
+
+def measured(folder: Path, asked: argparse.Namespace, quiet: Quiet, alone: Alone) -> Measured:
+    """Measure the machine: copies once, steps in rounds, of which the least counts."""
+    [rows] = quiet.run([partial(copies, folder, TURNS, asked.cores)])
+    rounds = quiet.run([partial(alone.steps, RUNS, asked.cores)] * asked.rounds)
+    least = [min(some, key=lambda one: one.nanoseconds) for some in zip(*rounds, strict=True)]
+    clock = statistics.median(1e9 * one.cycles / one.nanoseconds for one in least if one.cycles)
+    vector = statistics.median(1e9 * one.vector / one.nanoseconds for one in least[1:] if not one.cycles)
+    start = round(least[0].nanoseconds * clock / 1e9)
+    return Measured(TileRates(round(clock), (fitted(rows),), start, SIDES, round(vector)), rows, least)
 
 
 def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]]) -> Plan:
@@ -196,29 +230,20 @@ def reasons(some: Sequence[tuple[str, str, float, float]]) -> Iterator[str]:
         )
 
 
-def near(trip: Trip, most: float, run: Callable[[], T]) -> T:
-    """Return what a run makes while the cores are near, before and behind it; else run it again."""
-    while True:
-        trip.wait(most)
-        found = run()
-        if trip.nanoseconds() <= most:
-            return found
-
-
-def runs(cases: Sequence[Case], asked: argparse.Namespace, trip: Trip) -> Iterator[str]:
+def runs(cases: Sequence[Case], asked: argparse.Namespace, quiet: Quiet) -> Iterator[str]:
     """Yield the rows of all cases, each run in every round, and the reasons of those that are far off."""
-    told: dict[str, list[dict[str, int]]] = {}
+    told: dict[str, list[dict[str, int]]] = {case.name: [] for case in cases}
     notes: dict[str, tuple[int, str]] = {}
     for _ in range(asked.rounds):
-        for case in cases:
-
-            def run(binary: Path, case: Case = case) -> tuple[dict[str, int], str]:
-                return ran(case.folder, binary, asked.runs, asked.cores, asked.under)
-
-            one, _ = near(trip, asked.near, partial(run, case.plain))
+        todo = [
+            partial(ran, case.folder, binary, asked.runs, asked.cores)
+            for case in cases
+            for binary in (case.noting, case.plain)
+        ]
+        found = quiet.run(todo)
+        for case, (other, text), (one, _) in zip(cases, found[::2], found[1::2], strict=True):
             right(case, one)
-            told.setdefault(case.name, []).append(one)
-            other, text = near(trip, asked.near, partial(run, case.noting))
+            told[case.name].append(one)
             notes[case.name] = min(notes.get(case.name, (1 << 62, "")), (other["least_nanoseconds"], text))
     yield f"{HEAD}\n|---|{'--:|' * 10}"
     close, far = 0, []
@@ -247,12 +272,10 @@ def runs(cases: Sequence[Case], asked: argparse.Namespace, trip: Trip) -> Iterat
         yield from reasons(some)
 
 
-def again(folder: Path, asked: argparse.Namespace, before: Sequence[Step]) -> str:
-    """Measure the products by themselves once more; return how far they are off."""
-    known = {one.name: one.nanoseconds for one in before}
-    ratios = [
-        one.nanoseconds / known[one.name] for one in steps(folder, PRODUCTS, RUNS, asked.cores, asked.under)
-    ]
+def again(asked: argparse.Namespace, quiet: Quiet, alone: Alone, before: Sequence[Step]) -> str:
+    """Measure the steps by themselves once more; return how far the products are off."""
+    [found] = quiet.run([partial(alone.steps, RUNS, asked.cores)])
+    ratios = [new.nanoseconds / old.nanoseconds for new, old in zip(found, before, strict=True) if old.cycles]
     return (
         "\nThe products by themselves, measured once more behind all runs, took"
         f" {min(ratios):.2f} to {max(ratios):.2f} of the times above."
@@ -269,27 +292,23 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=1000, help="of each program in each round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=15.0, help="the planner's, for each network")
-    parser.add_argument(
-        "--near",
-        type=float,
-        default=200.0,
-        help="nanoseconds of a round trip; wait for it, and run again else",
-    )
-    parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND")
+    parser.add_argument("--near", type=float, default=200.0, help="the most nanoseconds of a round trip")
+    parser.add_argument("--lock", type=Path, help="a file that is locked while programs are measured")
     parser.add_argument("--into", type=Path, metavar="PAGE")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
-        trip = Trip(Path(made), asked.cores, asked.under)
-        found = near(trip, asked.near, partial(measured, Path(made), asked))
+        folder = Path(made)
+        quiet = Quiet(Trip(folder, asked.cores), asked.near, asked.lock)
+        alone = Alone(folder, {"one product of 16": TINY} | PRODUCTS | ELEMENTS)
+        found = measured(folder, asked, quiet, alone)
         chip = Chip("this machine", 64, "float32", tiles=found.tiles)
 
         def ten() -> Iterator[str]:
             cases = [
-                case_of(name, Path(made) / str(n), chip, asked.seconds)
-                for n, name in enumerate(asked.networks)
+                case_of(name, folder / str(n), chip, asked.seconds) for n, name in enumerate(asked.networks)
             ]
-            yield from runs(cases, asked, trip)
-            yield near(trip, asked.near, partial(again, Path(made), asked, found.steps))
+            yield from runs(cases, asked, quiet)
+            yield again(asked, quiet, alone, found.steps)
 
         write({"chip": found.lines, "networks": ten}, asked.into)
     return 0

@@ -125,7 +125,7 @@ class Writer:
         )
 
     aligned = ""
-    """What stands before the scratchpad's type."""
+    """Words before the scratchpad's type."""
 
     def head(self) -> list[str]:
         """Return the first lines, behind the title."""

@@ -14,7 +14,7 @@ class Products(Operands):
     """The statements that sum the products of a block into `a0`, `a1`, ... one index after the other."""
 
     packed = False
-    """Whether the factor with lanes is read from its panel."""
+    """True where the factor with lanes is read from its panel."""
 
     def product(self) -> list[str]:
         """Return the statements that sum the products of a block into `a0`, `a1`, ..."""

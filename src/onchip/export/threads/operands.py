@@ -1,4 +1,4 @@
-"""What an operator's vectors are made of: its nodes, where lanes and rows lie, addresses and strides in C."""
+"""The operands of an operator that is made in vectors: lanes and rows, addresses and strides in C."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Operands:
     var: dict[int, str]
     """The names of indices, by axis."""
     spread = True
-    """Whether the rows of a block lie anywhere, or as far apart as each other."""
+    """True if the rows of a block lie anywhere, False if all are as far apart as each other."""
     row = 0
 
     def __init__(self, text: OperatorText, step: Compute, places: Mapping[str, PlaceText]) -> None:
@@ -166,7 +166,7 @@ class Operands:
         self.out = places[step.writes[0]]
         row = next((one for one in chain.applied if one.node.op_type in ROWS), None)
         self.first = chain.wanted if row is None else str(row.operands[0])
-        """What is written where no node comes before: an operand, of which rows are made, or that moves."""
+        """The operand that is written where no node comes before: rows are made of it, or it moves."""
         self.height = ROWS_HIGH if self.shape.rows >= 0 else 1
 
     def use(self, name: str) -> Use:

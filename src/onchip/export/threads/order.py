@@ -185,7 +185,7 @@ class OrderWalk:
     steps: list[Ran] = field(default_factory=list)
     gate: Done = NOTHING
     before: tuple[Done, Done] = (NOTHING, NOTHING)
-    """What is over with everything up to the group before the last, and up to the last."""
+    """The end of everything up to the group before the last, and up to the last."""
     shared: list[_Late] = field(default_factory=list)
     owned: list[_Late] = field(default_factory=list)
     stored: int = 0
