@@ -181,10 +181,8 @@ class Alone:
             binary, made = built(own, plan, source, noting=True)
             self.programs.append((name, *counted(plan, made), binary))
 
-    def steps(self, runs: int, cores: Sequence[int]) -> list[Step]:
-        """Run them; return their steps."""
-        found = []
-        for name, cycles, vector, binary in self.programs:
-            _, text = ran(binary.parent, binary, runs, cores)
-            found.append(Step(name, cycles, vector, noted(text)["step"][0][2]))
-        return found
+    def step(self, number: int, runs: int, cores: Sequence[int]) -> Step:
+        """Run one of them; return its step."""
+        name, cycles, vector, binary = self.programs[number]
+        _, text = ran(binary.parent, binary, runs, cores)
+        return Step(name, cycles, vector, noted(text)["step"][0][2])

@@ -15,8 +15,9 @@ quickest run, over what the law says. Nothing of the chip is fitted to these run
 are more than 10 % apart, the operators and buffers follow by which they are.
 
 Needs gcc, two quiet cores that share a cache, and `pip install 'onchip[run]'`. On a rented machine the
-host may move them apart: what ran while a round trip of two counters took more than `--near` nanoseconds
-does not count. FILE is locked while programs are measured, so that other measurements can wait.
+host may move them apart: a program begins only where a round trip of two counters has just taken no more
+than `--near` nanoseconds. FILE is locked while programs are measured, so that other measurements can wait.
+Of plans in FOLDER the nests are taken as they are, and priced on the chip as it is measured now.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ from onchip.export.threads.c_threads import MadeThreads
 from onchip.export.threads.order import Order, order_of
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import TileRates
-from onchip.plans import Leaf, Loop, Nest, Plan
+from onchip.plans import Leaf, Loop, Nest, Plan, to_json
 from onchip.readers.source import Source
 
 T = TypeVar("T")
 FAR = 0.1
-TURNS, RUNS, HELD = 500, 2000, 30.0
+TURNS, RUNS, HELD = 200, 1000, 40.0
 """Turns of copies, runs of steps by themselves, seconds that the lock is held."""
 HEAD = (
     "| network | scratchpad, B | bytes | steps | transfers | predicted, us | least, us | median, us"
@@ -123,46 +124,51 @@ class Quiet:
     lock: Path | None
 
     def run(self, some: Sequence[Callable[[], T]]) -> list[T]:
-        """Return what each makes while the cores are near, before and behind it; else it runs again.
+        """Return what each makes; each begins while the cores are near.
 
         The lock is held for some `HELD` seconds at a time.
         """
-        found: dict[int, T] = {}
+        found: list[T] = []
         while len(found) < len(some):
             with open(self.lock or os.devnull, "w") as held:
                 if self.lock is not None:
                     fcntl.flock(held, fcntl.LOCK_EX)
                 end = time.monotonic() + HELD
-                for n, one in enumerate(some):
-                    if n in found or time.monotonic() > end:
-                        continue
-                    if self.trip.nanoseconds() > self.most:
-                        break
-                    made = one()
+                while len(found) < len(some) and time.monotonic() < end:
                     if self.trip.nanoseconds() <= self.most:
-                        found[n] = made
-            time.sleep(1)
-        return [found[n] for n in range(len(some))]
+                        found.append(some[len(found)]())
+                    else:
+                        time.sleep(0.1)
+        return found
+
+    def steps(self, alone: Alone, rounds: int, cores: Sequence[int]) -> list[Step]:
+        """Return all steps by themselves, the least of some rounds."""
+        count = len(alone.programs)
+        asked = [partial(alone.step, n, RUNS, cores) for n in range(count)]
+        found = self.run(asked * rounds)
+        return [min(found[n::count], key=lambda one: one.nanoseconds) for n in range(count)]
 
 
 def measured(folder: Path, asked: argparse.Namespace, quiet: Quiet, alone: Alone) -> Measured:
-    """Measure the machine: copies once, steps in rounds, of which the least counts."""
-    [rows] = quiet.run([partial(copies, folder, TURNS, asked.cores)])
-    rounds = quiet.run([partial(alone.steps, RUNS, asked.cores)] * asked.rounds)
-    least = [min(some, key=lambda one: one.nanoseconds) for some in zip(*rounds, strict=True)]
+    """Measure the machine: copies and steps by themselves in rounds, of which the least counts."""
+    some = quiet.run([partial(copies, folder, TURNS, asked.cores)] * asked.rounds)
+    rows = [min(same, key=lambda row: row.nanoseconds) for same in zip(*some, strict=True)]
+    least = quiet.steps(alone, asked.rounds, asked.cores)
     clock = statistics.median(1e9 * one.cycles / one.nanoseconds for one in least if one.cycles)
     vector = statistics.median(1e9 * one.vector / one.nanoseconds for one in least[1:] if not one.cycles)
     start = round(least[0].nanoseconds * clock / 1e9)
     return Measured(TileRates(round(clock), (fitted(rows),), start, SIDES, round(vector)), rows, least)
 
 
-def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]]) -> Plan:
-    """Return a plan with its products on the array as the program lays them, certified anew."""
+def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]] | None) -> Plan:
+    """Return a plan with its products on the array as the program lays them, if given, certified anew."""
     products = {op.name for op in plan.network.operators if op.work}
 
     def put(item: Loop | Leaf) -> Loop | Leaf:
         if isinstance(item, Loop):
             return replace(item, body=tuple(put(inner) for inner in item.body))
+        if arrays is None:
+            return item
         return replace(item, array=arrays.get(item.operator, ()) if item.operator in products else ())
 
     groups = [
@@ -177,15 +183,22 @@ def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]]) -> Plan:
     )  # fmt: skip
 
 
-def case_of(name: str, folder: Path, chip: Chip, seconds: float) -> Case:
-    """Plan a network and build its program."""
+def case_of(name: str, folder: Path, chip: Chip, seconds: float, kept: Path | None) -> Case:
+    """Plan a network, or take the nests of a plan that was kept, and build its program."""
     make, kib = REAL[name]
     folder.mkdir()
     onnx.save(make(), str(folder / "model.onnx"))
     source = onchip.load(str(folder / "model.onnx"), dtype="file")
-    plan = onchip.plan(
-        source, chip=chip, budget=kib * 1024, fuse=True, objective="latency", time_limit=seconds
-    )
+    known = None if kept is None else kept / f"{name.replace(' ', '_')}.json"
+    if known is not None and known.exists():
+        plan = onchip.read(known)
+        plan = laid(replace(plan, chip=replace(plan.chip, tiles=chip.tiles)), None)
+    else:
+        plan = onchip.plan(
+            source, chip=chip, budget=kib * 1024, fuse=True, objective="latency", time_limit=seconds
+        )
+        if known is not None:
+            known.write_text(to_json(plan))
     plain, made = built(folder, plan, source, noting=False)
     plan = laid(plan, made.arrays)
     noting, _ = built(folder, plan, source, noting=True)
@@ -274,7 +287,7 @@ def runs(cases: Sequence[Case], asked: argparse.Namespace, quiet: Quiet) -> Iter
 
 def again(asked: argparse.Namespace, quiet: Quiet, alone: Alone, before: Sequence[Step]) -> str:
     """Measure the steps by themselves once more; return how far the products are off."""
-    [found] = quiet.run([partial(alone.steps, RUNS, asked.cores)])
+    found = quiet.steps(alone, 1, asked.cores)
     ratios = [new.nanoseconds / old.nanoseconds for new, old in zip(found, before, strict=True) if old.cycles]
     return (
         "\nThe products by themselves, measured once more behind all runs, took"
@@ -294,6 +307,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=15.0, help="the planner's, for each network")
     parser.add_argument("--near", type=float, default=200.0, help="the most nanoseconds of a round trip")
     parser.add_argument("--lock", type=Path, help="a file that is locked while programs are measured")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="of plans, made once")
     parser.add_argument("--into", type=Path, metavar="PAGE")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
@@ -305,7 +319,8 @@ def main() -> int:
 
         def ten() -> Iterator[str]:
             cases = [
-                case_of(name, folder / str(n), chip, asked.seconds) for n, name in enumerate(asked.networks)
+                case_of(name, folder / str(n), chip, asked.seconds, asked.kept)
+                for n, name in enumerate(asked.networks)
             ]
             yield from runs(cases, asked, quiet)
             yield again(asked, quiet, alone, found.steps)
