@@ -27,6 +27,13 @@ class PlaceText:
         """Where the region begins in the scratchpad: of several slots where the present one does."""
         return f"{self.place.id}_base" if self.place.slots > 1 else str(self.place.address)
 
+    def in_ring(self, position: str) -> str:
+        """Return the C of the row of a ring in which a position along it lies."""
+        p = self.place
+        assert p.ring is not None
+        shifted = f"({position} + {p.id}_shift)" if p.slot_of else position
+        return f"{shifted} % {p.most[p.ring]}"
+
     @property
     def s(self) -> list[str]:
         """The indices along the sides."""
@@ -40,9 +47,11 @@ class PlaceText:
         yield f"static ix {', '.join(regions)};"
         if p.slots > 1:
             yield f"static ix {self.base} = {p.address}, {p.id}_fills = 0;"
+        elif p.slot_of:
+            yield f"static ix {p.id}_shift = 0, {p.id}_fills = 0;"
         if p.slot_of:
             said = ", ".join(map(str, p.slot_of))
-            yield f"static const uint8_t {p.id}_slot_of[{len(p.slot_of)}] = {{{said}}};"
+            yield f"static const uint16_t {p.id}_slot_of[{len(p.slot_of)}] = {{{said}}};"
 
     def lines(self) -> Iterator[str]:
         """Yield the statics and functions of the place."""
@@ -55,7 +64,7 @@ class PlaceText:
             yield f"    CHECK(s{i} >= {p.id}_r{i} && s{i} < {p.id}_r{i} + {p.id}_n{i});"
         index = ""
         for i in self.rank:
-            one = f"s{i} % {p.most[i]}" if i == p.ring else f"(s{i} - {p.id}_r{i})"
+            one = self.in_ring(f"s{i}") if i == p.ring else f"(s{i} - {p.id}_r{i})"
             length = str(p.most[i]) if i == p.ring else f"{p.id}_n{i}"
             index = f"({index}) * {length} + {one}" if index else one
         yield f"    return {index};"
@@ -95,6 +104,8 @@ class PlaceText:
     def allocate(self, region: Sequence[Any]) -> Iterator[str]:
         """Yield the statements with which the place begins to hold a region."""
         p = self.place
+        if p.slots == 1 and p.slot_of:
+            yield f"{p.id}_shift = {p.id}_slot_of[{p.id}_fills++];"
         if p.slots > 1:
             slot = f"{p.id}_slot_of[{p.id}_fills++]" if p.slot_of else f"{p.id}_fills++ % {p.slots}"
             yield f"{self.base} = {p.address} + {slot} * {p.slot_bytes};"

@@ -104,7 +104,7 @@ class Place:
     position s lies at s modulo most[ring]. In DRAM the buffer's elements begin at `offset` of `array`, at
     `first` along sides of the sizes `whole`. Sums that are not complete are `partial` bytes wide, in DRAM in
     the array `sums`. Of several `slots`, `slot_bytes` each, the regions lie in one after the other by turns,
-    or turn by turn in those of `slot_of`.
+    or turn by turn in those of `slot_of`; in a ring position s + `slot_of` of a turn lies where s would.
     """
 
     id: str

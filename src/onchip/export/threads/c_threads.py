@@ -89,7 +89,8 @@ def _give_slots(book: Book, nest: NestSteps, turns: Mapping[Home, tuple[int, ...
             new = max(high - low for low, high in home.ring.windows.moved[home.number])
             most = list(place.most)
             most[home.turning] += (home.copies - 1) * new
-            grown = replace(place, most=tuple(most))
+            rows = most[home.turning]
+            grown = replace(place, most=tuple(most), slot_of=tuple(shift % rows for shift in turns[home]))
         elif home.slots > 1:
             size = book.plan.chip.round_up(prod(place.most) * place.pitch)
             grown = replace(place, slots=home.slots, slot_bytes=size, slot_of=turns.get(home, ()))
@@ -182,13 +183,16 @@ class _Table:
         packed = moved.in_fills
         array = self.book.arrays[(place.sums if moved.sums else place.array) or ""]
         offset = array.offset + (0 if moved.sums else place.offset * place.element)
+        shift = moved.slot if place.ring is not None and place.slot_of else 0
         address = place.address + moved.slot % place.slots * place.slot_bytes
         found: list[tuple[int, ...]] = []
         done = 0
-        for box in _unwrapped(moved.box, place):
+        for box in _unwrapped(moved.box, place, shift):
             here, there = address, offset
             for n, r in enumerate(box):
-                turned = r.start % place.most[n] if n == place.ring else r.start - moved.region[n].start
+                turned = (
+                    (r.start + shift) % place.most[n] if n == place.ring else r.start - moved.region[n].start
+                )
                 here += near[n] * turned
                 there += far[n] * (r.start + (place.first[n] if place.first else 0))
             sizes = [len(r) for r in box]
@@ -203,12 +207,13 @@ def _strides(sizes: Sequence[int], width: int) -> list[int]:
     return [width * prod(sizes[n + 1 :]) for n in range(len(sizes))]
 
 
-def _unwrapped(box: tuple[range, ...], place: Place) -> list[tuple[range, ...]]:
+def _unwrapped(box: tuple[range, ...], place: Place, shift: int) -> list[tuple[range, ...]]:
     """Return the parts of a box that lie in a ring without going over its end."""
     if place.ring is None:
         return [box]
     rows, size = box[place.ring], place.most[place.ring]
-    cuts = [rows.start, *range(-(-(rows.start + 1) // size) * size, rows.stop, size), rows.stop]
+    first = -(-(rows.start + shift + 1) // size) * size - shift
+    cuts = [rows.start, *range(first, rows.stop, size), rows.stop]
     return [(*box[: place.ring], range(low, high), *box[place.ring + 1 :]) for low, high in pairwise(cuts)]
 
 
@@ -295,7 +300,7 @@ class _Threads(Writer):
         return MAIN
 
     def begins(self) -> list[str]:
-        fills = [f"{p.id}_fills = 0;" for p in self.program.places.values() if p.slots > 1]
+        fills = [f"{p.id}_fills = 0;" for p in self.program.places.values() if p.slots > 1 or p.slot_of]
         return ["step = 0;", *fills]
 
     def statements(self, step: Step) -> list[str]:

@@ -94,7 +94,7 @@ def address(place: PlaceText, where: Sequence[str]) -> str:
     p = place.place
     index = ""
     for n in place.rank:
-        one = f"s{n} % {p.most[n]}" if n == p.ring else f"(s{n} - {p.id}_r{n})"
+        one = place.in_ring(f"s{n}") if n == p.ring else f"(s{n} - {p.id}_r{n})"
         length = str(p.most[n]) if n == p.ring else f"{p.id}_n{n}"
         index = f"({index}) * {length} + {one}" if index else one
     place.functions["to"] = [

@@ -82,7 +82,8 @@ class Order:
     """All transfers and all steps of a plan, each in their order.
 
     `slots` are those of every turn of a home with copies, by its group and a use of it, where there are turns
-    in which nothing uses it: else they follow each other.
+    in which nothing uses it: else they follow each other. Of a ring with copies they say by how much indices
+    are shifted: where its loop begins again, rows go on behind those that may still be read.
     """
 
     transfers: tuple[Moved, ...]
@@ -160,6 +161,20 @@ class _State:
     """The slot of every turn of its home: that of the next fill where nothing in the turn uses it."""
     last: tuple[Visit, tuple[tuple[Body, int], ...]] | None = None
 
+    shift: int = 0
+    end: int = 0
+    """Of a ring: what an index is shifted by to get its row, and one past the last index that is there."""
+
+    @property
+    def ring(self) -> bool:
+        return self.owned and self.one.home.ring is not None
+
+    @property
+    def side(self) -> int:
+        """The side along which it is a ring."""
+        return next(n for n, body in enumerate(self.one.cuts) if body is not None and body.windows is not None
+                    and body.turns is self.one.home.ring)  # fmt: skip
+
     @property
     def owned(self) -> bool:
         return self.one.home.copies > 1
@@ -205,9 +220,9 @@ class OrderWalk:
         return Order(tuple(self.transfers), tuple(self.steps), self.slots)
 
     def note(self) -> None:
-        """Note the slots of the last group's turns, where they do not just follow each other."""
+        """Note the slots of the last group's turns, where they do not just follow each other, and rings."""
         for state in self.state.values():
-            if state.fills != len(state.turns) and state.owned:
+            if state.ring or (state.owned and state.fills != len(state.turns)):
                 self.slots[self.group, state.use] = tuple(state.turns)
 
     # -- program -------------------------------------------------------------------------------------------
@@ -256,7 +271,13 @@ class OrderWalk:
         """Walk one turn of a body."""
         for one in body.moving:
             state = self.state[one]
-            state.turns.append(state.fills % one.home.copies)
+            if state.ring:
+                region = region_of(one)[state.side]
+                state.shift += state.end - region.start if body.index == 0 else 0
+                state.end = region.stop
+                state.turns.append(state.shift)
+            else:
+                state.turns.append(state.fills % one.home.copies)
             state.fresh = True
             state.last = last_of(body, one.users)
         for item in body.items:
@@ -293,7 +314,7 @@ class OrderWalk:
     def begin(self, state: _State) -> int:
         """Fetch a fill, if it comes; return how many transfers are over when its place may be used."""
         one = state.one
-        state.slot = state.fills % one.home.copies
+        state.slot = state.turns[-1]
         state.fills += 1
         free = state.slots.popleft() if state.owned else Done()
         box = box_of(one)
