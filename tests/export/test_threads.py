@@ -22,7 +22,7 @@ from onchip.export.threads.c_threads import threads_of
 from onchip.export.threads.order import OrderWalk, order_of
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
-from onchip.plans import Plan
+from onchip.plans import Leaf, Loop, Nest, Plan, PlanChip, Ways
 from onchip.readers.source import Source
 from oracles.nest_clock_trial import random_plan
 from timed_plans import EXAMPLE, SPILLED, WORDED, example, timed_plan
@@ -110,6 +110,21 @@ def test_windows_pools_and_sums(tmp_path: Path) -> None:
     model = source(tmp_path, BANDS, low=np.float32(0), high=np.float32(6), **BANDS_WEIGHTS)
     told = ran(tmp_path, planned(model, 6), model)
     assert told["transfers"] > 4
+
+
+@needs_compiler
+def test_a_ring_that_begins_again_while_it_is_read(tmp_path: Path) -> None:
+    """The first rows of the next turn come while the last rows of this one are still in use."""
+    text = """net (float[1,4,12,20] x) => (float[1,16,12,20] y) {
+      y = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w) }"""
+    model = source(tmp_path, text, w=(16, 4, 3, 3))
+    [op] = model.network.operators
+    ways = Ways(copies=(("x", 2), ("y", 2)))
+    rows = Loop(((op.name, 2),), 2, (Leaf(op.name),), ("x", "y"), ("x",), ways)
+    nest = Nest((Loop(((op.name, 1),), 4, (rows,)),))
+    plan = timed_plan(model.network, [nest], [[op.name]], PlanChip("two threads", 64, tiles=TILES))
+    assert any(order_of(plan).slots.values())
+    ran(tmp_path, plan, model, runs=20)
 
 
 @needs_compiler
