@@ -255,6 +255,11 @@ RESULTS = (
         quick=(Quick("joint_graphs.py"), Quick("joint_floor.py")),
     ),
     Result(
+        "real-run.md",
+        ("time_real.py --into docs/real-run.md",),
+        needs="gcc and two cores that nothing else uses",
+    ),
+    Result(
         "placement-ilp.md",
         (
             "ilp_size.py --into docs/placement-ilp.md",

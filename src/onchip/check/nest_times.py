@@ -17,7 +17,7 @@ from onchip.check.nest_durations import Durations
 from onchip.check.nest_walk import Body, Moving, Tree, Visit
 from onchip.machines.tile_rates import TileRates
 
-__all__ = ["MOST_STEPS", "Fold", "NestTimes", "NoTimes", "Timeline", "Totals"]
+__all__ = ["MOST_STEPS", "Fold", "NestTimes", "NoTimes", "Timeline", "Totals", "last_of"]
 
 MOST_STEPS = 1_000_000
 """The most steps of a plan that are walked; those that are skipped as periods do not count."""
@@ -194,7 +194,7 @@ class NestTimes:
         for one in body.moving:
             state = self.state[one]
             state.fresh = True
-            state.last = _last(body, one.users)
+            state.last = last_of(body, one.users)
         for item in body.items:
             if isinstance(item, Visit):
                 self.visit(item)
@@ -437,7 +437,7 @@ def _below(body: Body) -> list[Moving]:
     return found
 
 
-def _last(body: Body, users: set[int]) -> tuple[Visit, tuple[tuple[Body, int], ...]] | None:
+def last_of(body: Body, users: set[int]) -> tuple[Visit, tuple[tuple[Body, int], ...]] | None:
     """Return the last step of this turn of a body that some leaves, by number, make; None if there is none.
 
     It is given as the leaf and the turns of the loops below, -1 for the last one. Along windows an operator
@@ -454,6 +454,6 @@ def _last(body: Body, users: set[int]) -> tuple[Visit, tuple[tuple[Body, int], .
             for index in turns:
                 if index >= 0:
                     item.index = index
-                if found := _last(item, users):
+                if found := last_of(item, users):
                     return found[0], ((item, index), *found[1])
     return None

@@ -21,11 +21,13 @@ FORMATS = {
     "loops": "onchip.export.loops.json_loops",
     "program": "onchip.export.loops.c_program",
     "constants": "onchip.export.loops.constants",
+    "threads": "onchip.export.threads.c_threads",
+    "threads-constants": "onchip.export.threads.constants",
 }
 """The module of each format. It has `write(plan, model) -> str | bytes`; `model` is the model file where it
 is now, or None for the plan's path; `_READS_MODEL` read it."""
 
-_READS_MODEL = frozenset({"tflm", "loops", "program", "constants"})
+_READS_MODEL = frozenset({"tflm", "loops", "program", "constants", "threads", "threads-constants"})
 
 
 def export(plan: Plan, to: str, *, model: str | Path | None = None) -> bytes:

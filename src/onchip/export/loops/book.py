@@ -97,6 +97,10 @@ class Book:
         """Return the array of constants that a plan counts together, of which no value is known."""
         return self._array("counted", buffer.name, buffer.element, prod(buffer.whole))
 
+    def packed(self, name: str, size: int) -> Array:
+        """Return the array of a constant's parts, which lie in another order than in the model."""
+        return self.arrays[self._array("constant", name, 1, size)]
+
     def sums_of(self, buffer: Buffer, partial: int) -> str:
         """Return the array of sums of a tensor that are not complete."""
         return self._array("sums", buffer.name, partial, prod(buffer.whole))

@@ -34,7 +34,7 @@ from onchip.export.loops.text import bounds
 from onchip.plans import Plan
 from onchip.readers.source import Source
 
-__all__ = ["Made", "program_of", "write"]
+__all__ = ["Made", "Writer", "program_of", "write"]
 
 
 def write(plan: Plan, model: str | Path | None = None) -> str:
@@ -58,10 +58,12 @@ def program_of(plan: Plan, model: Source | str | Path | None = None, *, seed: in
     Raises `UsageError` naming what has no C, `InputError` for another model than the plan's.
     """
     book = book_of(plan, str(model) if isinstance(model, Path) else model, seed)
-    return _Writer(book, lowered(book)).made()
+    return Writer(book, lowered(book)).made()
 
 
-class _Writer:
+class Writer:
+    """The writer of a program: its parts are those of one thread, which may be other ones."""
+
     def __init__(self, book: Book, program: Program) -> None:
         self.book, self.program = book, program
         self.places = {name: PlaceText(place, program.arrays) for name, place in program.places.items()}
@@ -77,8 +79,7 @@ class _Writer:
         constants = [array for array in book.arrays.values() if array.id in book.values]
         text = [
             f"/* {_plain(network.name)}: a checked plan as a program, written by onchip.",
-            "   cc -std=c99 -O2 program.c -lm; ./a.out constants inputs outputs */",
-            HEAD,
+            *self.head(),
             f"#define PAD_BYTES {book_pad(self.program)}",
             f"#define DRAM_BYTES {max(book.end, 1)}",
             "/* Partial sums of elements narrower than 4 bytes, where the chip states no accumulators. */",
@@ -86,17 +87,17 @@ class _Writer:
             "#define GUARD_BYTES 4096",
             "",
             "/* The scratchpad, with bytes around it that nobody may write. */",
-            "static unsigned char around[GUARD_BYTES + PAD_BYTES + GUARD_BYTES];",
+            f"static {self.aligned}unsigned char around[GUARD_BYTES + PAD_BYTES + GUARD_BYTES];",
             "static unsigned char *const pad = around + GUARD_BYTES;",
             "static unsigned char *dram;",
             "",
-            TOOLS,
+            *self.tools(),
         ]
         for place in self.places.values():
             if place.functions:
                 text += place.lines()
             else:
-                text += _regions(place)
+                text += place.regions()
         for one in self.operators:
             text += one.lines
         text += [*self.tables, ""]
@@ -106,6 +107,7 @@ class _Writer:
             "",
             "static void network(void)",
             "{",
+            *(f"    {line}" for line in self.begins()),
             *(f"    step_{n}();" for n in range(len(parts))),
             "}",
             "",
@@ -113,7 +115,7 @@ class _Writer:
         text += _rows("constant", [(a.offset, a.bytes) for a in constants])
         text += _rows("input", [(self.place(t).offset, self.place(t).bytes) for t in inputs])
         text += _rows("output", [(self.place(t).offset, self.place(t).bytes) for t in outputs])
-        text.append(MAIN)
+        text.append(self.main())
         data = b"".join(np.ascontiguousarray(book.values[a.id]).tobytes() for a in constants)
         return Made(
             "\n".join(_indented(text)) + "\n",
@@ -121,6 +123,29 @@ class _Writer:
             tuple((network.tensors[t].name, self.place(t).bytes) for t in inputs),
             tuple((network.tensors[t].name, self.place(t).bytes) for t in outputs),
         )
+
+    aligned = ""
+    """Words before the scratchpad's type."""
+
+    def head(self) -> list[str]:
+        """Return the first lines, behind the title."""
+        return ["   cc -std=c99 -O2 program.c -lm; ./a.out constants inputs outputs */", HEAD]
+
+    def tools(self) -> list[str]:
+        """Return what places and operators use."""
+        return [TOOLS]
+
+    def begins(self) -> list[str]:
+        """Return the statements with which the network begins."""
+        return []
+
+    def main(self) -> str:
+        """Return the last lines."""
+        return MAIN
+
+    def text(self, step: Compute | RunWhole, prefix: str) -> OperatorText:
+        """Return the empty text of an operator."""
+        return OperatorText(self.book, prefix, step.operator)
 
     def place(self, t: int) -> Array:
         """Return the array of a tensor."""
@@ -156,7 +181,7 @@ class _Writer:
 
     def operator(self, step: Compute | RunWhole) -> OperatorText:
         """Return the text of an operator, which begins here."""
-        made = OperatorText(self.book, f"o{len(self.operators)}", step.operator)
+        made = self.text(step, f"o{len(self.operators)}")
         self.operators.append(made)
         return made
 
@@ -186,11 +211,6 @@ class _Writer:
 def book_pad(program: Program) -> int:
     """Return the bytes of the scratchpad; one if there are none, as C has no empty array."""
     return max(program.pad, 1)
-
-
-def _regions(place: PlaceText) -> Iterator[str]:
-    """Yield what a place needs of which no element is read, written or copied by itself."""
-    yield from list(place.lines())[:2]
 
 
 def _rows(name: str, rows: Sequence[tuple[int, int]]) -> list[str]:

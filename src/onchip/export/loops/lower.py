@@ -52,6 +52,8 @@ class Lowered:
         self.scratch: dict[str, int] = {}
         self.base: dict[str | None, int] = {}
         self.steps: list[Step] = []
+        self.nests: list[NestSteps] = []
+        """Those of the groups that run as nests, in their order."""
         names = [m.name for m in self.plan.chip.memories]
         self.pad = 0
         if names:
@@ -122,7 +124,8 @@ class Lowered:
         group = self.groups.get(name)
         if group is not None and isinstance(group.tiling, Nest):
             scratch = self.scratch.get(name, 0)
-            self.steps += NestSteps(self.book, group, group.tiling, operators, streamed, scratch).steps()
+            self.nests.append(NestSteps(self.book, group, group.tiling, operators, streamed, scratch))
+            self.steps += self.nests[-1].steps()
             return
         if group is not None and group.tiling is not None:
             raise UsageError("runs in tiles that are no nest", item=f"group {name}")

@@ -23,16 +23,40 @@ class PlaceText:
         self.rank = range(len(place.sides))
 
     @property
+    def base(self) -> str:
+        """Where the region begins in the scratchpad: of several slots where the present one does."""
+        return f"{self.place.id}_base" if self.place.slots > 1 else str(self.place.address)
+
+    def in_ring(self, position: str) -> str:
+        """Return the C of the row of a ring in which a position along it lies."""
+        p = self.place
+        assert p.ring is not None
+        shifted = f"({position} + {p.id}_shift)" if p.slot_of else position
+        return f"{shifted} % {p.most[p.ring]}"
+
+    @property
     def s(self) -> list[str]:
         """The indices along the sides."""
         return [f"s{i}" for i in self.rank]
 
-    def lines(self) -> Iterator[str]:
-        """Yield the statics and functions of the place."""
+    def regions(self) -> Iterator[str]:
+        """Yield the statics of the place: its region, and of several slots the present one."""
         p = self.place
         regions = [f"{p.id}_r{i} = 0" for i in self.rank] + [f"{p.id}_n{i} = 0" for i in self.rank]
         yield f"/* {p.id}: {_plain(' over '.join(reversed(p.names)))}, {p.bytes} bytes at {p.address} */"
         yield f"static ix {', '.join(regions)};"
+        if p.slots > 1:
+            yield f"static ix {self.base} = {p.address}, {p.id}_fills = 0;"
+        elif p.slot_of:
+            yield f"static ix {p.id}_shift = 0, {p.id}_fills = 0;"
+        if p.slot_of:
+            said = ", ".join(map(str, p.slot_of))
+            yield f"static const uint16_t {p.id}_slot_of[{len(p.slot_of)}] = {{{said}}};"
+
+    def lines(self) -> Iterator[str]:
+        """Yield the statics and functions of the place."""
+        p = self.place
+        yield from self.regions()
         arguments = ", ".join(f"ix {s}" for s in self.s)
         yield f"static inline ix {p.id}_index({arguments})"
         yield "{"
@@ -40,14 +64,14 @@ class PlaceText:
             yield f"    CHECK(s{i} >= {p.id}_r{i} && s{i} < {p.id}_r{i} + {p.id}_n{i});"
         index = ""
         for i in self.rank:
-            one = f"s{i} % {p.most[i]}" if i == p.ring else f"(s{i} - {p.id}_r{i})"
+            one = self.in_ring(f"s{i}") if i == p.ring else f"(s{i} - {p.id}_r{i})"
             length = str(p.most[i]) if i == p.ring else f"{p.id}_n{i}"
             index = f"({index}) * {length} + {one}" if index else one
         yield f"    return {index};"
         yield "}"
         yield f"static inline size_t {p.id}_at({arguments})"
         yield "{"
-        yield f"    return (size_t)({p.address} + {p.id}_index({', '.join(self.s)}) * {p.pitch});"
+        yield f"    return (size_t)({self.base} + {p.id}_index({', '.join(self.s)}) * {p.pitch});"
         yield "}"
         for text in self.functions.values():
             yield from text
@@ -79,6 +103,12 @@ class PlaceText:
 
     def allocate(self, region: Sequence[Any]) -> Iterator[str]:
         """Yield the statements with which the place begins to hold a region."""
+        p = self.place
+        if p.slots == 1 and p.slot_of:
+            yield f"{p.id}_shift = {p.id}_slot_of[{p.id}_fills++];"
+        if p.slots > 1:
+            slot = f"{p.id}_slot_of[{p.id}_fills++]" if p.slot_of else f"{p.id}_fills++ % {p.slots}"
+            yield f"{self.base} = {p.address} + {slot} * {p.slot_bytes};"
         for i, one in enumerate(region):
             low, high = bounds(one)
             yield f"{self.place.id}_r{i} = {low};"

@@ -103,7 +103,8 @@ class Place:
     times `pitch`, but for the sides as long as the region is: `most` are the longest. Along the side `ring`
     position s lies at s modulo most[ring]. In DRAM the buffer's elements begin at `offset` of `array`, at
     `first` along sides of the sizes `whole`. Sums that are not complete are `partial` bytes wide, in DRAM in
-    the array `sums`.
+    the array `sums`. Of several `slots`, `slot_bytes` each, the regions lie in one after the other by turns,
+    or turn by turn in those of `slot_of`; in a ring position s + `slot_of` of a turn lies where s would.
     """
 
     id: str
@@ -122,6 +123,9 @@ class Place:
     whole: tuple[int, ...] = ()
     sums: str | None = None
     partial: int = 0
+    slots: int = 1
+    slot_bytes: int = 0
+    slot_of: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

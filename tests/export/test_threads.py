@@ -1,0 +1,154 @@
+"""Plans as two threads: the order of the law, and programs that compute what onnxruntime does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import onchip
+from export.test_loops import BANDS, BANDS_WEIGHTS, ROWS, ROWS_WEIGHTS, source
+from onchip.base.errors import UsageError
+from onchip.check.nest_durations import Durations
+from onchip.check.nest_times import NestTimes, NoTimes
+from onchip.export import export
+from onchip.export.loops.lower import book_of
+from onchip.export.threads.c_threads import threads_of
+from onchip.export.threads.order import OrderWalk, order_of
+from onchip.machines.chip import Chip
+from onchip.machines.tile_rates import ArraySide, Channel, TileRates
+from onchip.plans import Leaf, Loop, Nest, Plan, PlanChip, Ways
+from onchip.readers.source import Source
+from oracles.nest_clock_trial import random_plan
+from timed_plans import EXAMPLE, SPILLED, WORDED, example, timed_plan
+
+needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+TILES = TileRates(
+    10**9, (Channel(10**9, 50_000, 4_000, 64),), 30, (ArraySide("out", 8), ArraySide("out", 16))
+)
+CHIP = Chip("two threads", 64, "float32", tiles=TILES)
+STRICT = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-psabi", "-Werror", "-pthread")
+RACES = ("-fsanitize=thread", "-g")
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_the_order_has_the_times_of_the_law(first: int) -> None:
+    """Random groups: each transfer and step as early as its two numbers allow ends when the law says."""
+    compared = 0
+    for seed in range(first, first + 50):
+        tiles, parts, _ = random_plan(Random(seed))
+        if len(tiles.channels) > 1 or not parts:
+            continue
+        times, walk = NestTimes(tiles), OrderWalk(tiles)
+        for tree, layout, work, accumulator, beside in parts:
+            durations = Durations(layout, tiles, work, accumulator)
+            times.run(tree, durations, lambda _: (0, 0), beside=beside)
+        try:
+            for tree, layout, work, accumulator, beside in parts:
+                walk.run(tree, Durations(layout, tiles, work, accumulator), beside=beside)
+        except NoTimes:  # a turn in which nothing uses a buffer
+            continue
+        order = walk.order()
+        assert order.picoseconds == times.finish(), seed
+        assert len(order.steps) == sum(totals.steps for totals in times.totals), seed
+        assert len(order.transfers) == sum(totals.transfers for totals in times.totals), seed
+        compared += 1
+    assert compared > 10
+
+
+@pytest.mark.parametrize("text", [EXAMPLE, SPILLED])
+@pytest.mark.parametrize("copies", [{}, {"A": 2}, {"A": 2, "B": 2}])
+def test_the_worked_example(text: str, copies: dict[str, int]) -> None:
+    plan = timed_plan(WORDED.network, [example(text, **copies)], [["up", "down"]])
+    assert order_of(plan).picoseconds == plan.result.latency_picoseconds
+
+
+def planned(model: Source, kib: int) -> Plan:
+    plan = onchip.plan(model, chip=CHIP, budget=kib * 1024, fuse=True, objective="latency", time_limit=4)
+    assert order_of(plan).picoseconds == plan.result.latency_picoseconds
+    return plan
+
+
+def ran(folder: Path, plan: Plan, model: Source, *flags: str, runs: int = 3) -> dict[str, int]:
+    """Compile and run a plan's program; hold its outputs and bytes against onnxruntime's and the plan's."""
+    made, book = threads_of(plan, model), book_of(plan, model)
+    inputs = book.engine.seeded_inputs(3)
+    wanted, ids = book.engine.reference(inputs), plan.network.tensor_id
+    (folder / "program.c").write_text(made.source)
+    (folder / "constants").write_bytes(made.constants)
+    (folder / "inputs").write_bytes(b"".join(inputs[ids[name]].tobytes() for name, _ in made.inputs))
+    command = ["gcc", *STRICT, *flags, "program.c", "-o", "program", "-lm"]
+    subprocess.run(command, cwd=folder, check=True, timeout=300)
+    done = subprocess.run(
+        ["./program", "constants", "inputs", "outputs", str(runs)],
+        cwd=folder, check=True, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    told: dict[str, int] = json.loads(done.stdout)
+    data, at = (folder / "outputs").read_bytes(), 0
+    for name, size in made.outputs:
+        one = wanted[ids[name]].reshape(-1)
+        found = np.frombuffer(data[at : at + size], one.dtype)
+        at += size
+        assert np.abs(found - one).max() <= 1e-4 * np.abs(one).max()
+    assert told["copied_bytes"] == plan.result.dram_bytes
+    assert told["transfers"] == len(made.order.transfers)
+    assert told["steps"] == len(made.order.steps)
+    assert told["scratchpad_bytes"] <= plan.budget
+    assert told["guard_bytes_broken"] == 0
+    return told
+
+
+@needs_compiler
+def test_windows_pools_and_sums(tmp_path: Path) -> None:
+    """Convolutions in blocks, with borders and strides, and a pool that keeps the C of one thread."""
+    model = source(tmp_path, BANDS, low=np.float32(0), high=np.float32(6), **BANDS_WEIGHTS)
+    told = ran(tmp_path, planned(model, 6), model)
+    assert told["transfers"] > 4
+
+
+@needs_compiler
+def test_a_ring_that_begins_again_while_it_is_read(tmp_path: Path) -> None:
+    """The first rows of the next turn come while the last rows of this one are still in use."""
+    text = """net (float[1,4,12,20] x) => (float[1,16,12,20] y) {
+      y = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w) }"""
+    model = source(tmp_path, text, w=(16, 4, 3, 3))
+    [op] = model.network.operators
+    ways = Ways(copies=(("x", 2), ("y", 2)))
+    rows = Loop(((op.name, 2),), 2, (Leaf(op.name),), ("x", "y"), ("x",), ways)
+    nest = Nest((Loop(((op.name, 1),), 4, (rows,)),))
+    plan = timed_plan(model.network, [nest], [[op.name]], PlanChip("two threads", 64, tiles=TILES))
+    assert any(order_of(plan).slots.values())
+    ran(tmp_path, plan, model, runs=20)
+
+
+@needs_compiler
+def test_rows_norms_and_attention(tmp_path: Path) -> None:
+    model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
+    ran(tmp_path, planned(model, 6), model)
+
+
+@needs_compiler
+@pytest.mark.thorough
+def test_no_byte_is_read_while_it_is_written(tmp_path: Path) -> None:
+    """The two counters order all that the threads share: no race is found."""
+    model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
+    ran(tmp_path, planned(model, 5), model, *RACES)
+
+
+@needs_compiler
+def test_the_program_notes_its_times(tmp_path: Path) -> None:
+    model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
+    ran(tmp_path, planned(model, 8), model, "-DONCHIP_TIMES")
+
+
+def test_plans_without_times_are_refused(tmp_path: Path) -> None:
+    model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
+    plan = onchip.plan(model, budget=8192, fuse=True)
+    with pytest.raises(UsageError, match="no times of nests"):
+        export(plan, "threads")
