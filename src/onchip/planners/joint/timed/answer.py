@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,6 +17,8 @@ from onchip.planners.joint.timed.aim import Aim, Goal
 from onchip.planners.joint.timed.beside import side_by_side
 from onchip.planners.joint.timed.bound import least_picoseconds
 from onchip.planners.joint.timed.hasten import Fastest, Hastened, different, hastened
+from onchip.planners.joint.timed.layouts import Streams, layouts_for
+from onchip.planners.joint.timed.lying import ROWS, Lying, may_lie_in_tiles
 from onchip.planners.joint.timed.partition import Efforts, partitioned_plan
 from onchip.planners.joint.timed.starts import FewestBytes, Sliced, whole_operators
 from onchip.planners.limits import Limits
@@ -132,6 +135,7 @@ class _Answers:
     def __init__(self, plan: Plan, problem: FusionProblem, began: float, limits: Limits, goal: Goal) -> None:
         assert plan.chip.tiles is not None
         self.plan, self.problem, self.began, self.limits, self.goal = plan, problem, began, limits, goal
+        self.open = Lying(open=may_lie_in_tiles(plan.network)) if not os.environ.get("H24ROWS") else ROWS
         least = least_bytes(problem)
         self.bounds = _Bounds(
             least,
@@ -156,7 +160,7 @@ class _Answers:
         best = min(starts.plans(), key=aim.value, default=None)
         refusal: NegativeAnswer | None = None
         limits = self.limits.share(PARTITIONED)
-        fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim)
+        fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim, self.open)
         partitioned = partitioned_plan(self.plan, self.problem, fastest, EFFORTS)
         last = max(PLAN_EFFORT, ALL_EFFORT - fastest.spent)
         for start, most, together in (
@@ -181,15 +185,43 @@ class _Answers:
     def improved(self, start: Plan, most: int, together: int, aim: Aim) -> Plan:
         """Return a plan whose runs are searched for better nests, each with an effort of at most `most`, and
         all with `together`; some are beside the one before."""
-        fastest = Fastest(self.problem, self.plan, self.limits, 0, aim)
+        fastest = Fastest(self.problem, self.plan, self.limits, 0, aim, self.open)
         fastest.effort = max(EFFORTS.least, min(most, together // max(1, different(start, fastest))))
         made = hastened(start, fastest)
+        if self.open.open:
+            made = self.laid(start, made, fastest)
         alone = self.certified(made)
+        if os.environ.get("H24"): print("searched", alone.result.latency_picoseconds)
         found = side_by_side(alone, self.limits)
         if found is alone:
             return alone
         beside = self.certified(replace(made, program=found.program, groups=found.groups))
         return min(alone, beside, key=aim.value)
+
+    def laid(self, start: Plan, made: Hastened, fastest: Fastest) -> Hastened:
+        """Return the same with a layout for every tensor, and nests searched on for these."""
+        import os
+        if os.environ.get("H24"):
+            print("open", sum(one.time for one in made.chosen), len(made.chosen))
+        groups = []
+        for run, one in zip(made.runs, made.chosen, strict=True):
+            layout = fastest.group(run.operators, run.streamed).law(one.nest).layout
+            used = frozenset(b.tensor for b in layout.axes.buffers if b.tensor is not None)
+            groups.append(Streams(layout, run.streamed & used, used - run.streamed))
+        assert self.plan.chip.tiles is not None
+        layouts = layouts_for(self.plan.network, groups, self.open.open, self.plan.chip.tiles)
+        lying = Lying(layouts)
+        again = Fastest(self.problem, self.plan, self.limits, 0, fastest.aim, lying)
+        if os.environ.get("H24"):
+            total = 0
+            for run, one in zip(made.runs, made.chosen, strict=True):
+                p = again.group(run.operators, run.streamed).priced(one.nest, 1 << 50)
+                total += p.time
+                print("   ", [self.plan.network.operators[v].name for v in run.operators], one.time, p.time)
+            for l in layouts.values(): print("   ", l)
+            print("laid", total)
+        again.effort = fastest.effort // 2
+        return hastened(replace(start, program=made.program, groups=made.groups), again)
 
     def certified(self, made: Hastened) -> Plan:
         """Return the plan of a program, with what is claimed of it."""
@@ -209,6 +241,7 @@ class _Answers:
                 space=SPACE,
                 seconds=time.perf_counter() - self.began,
                 groups=made.groups,
+                layouts=made.layouts,
                 options={**plan.options, "objective": self.goal},
             )
 

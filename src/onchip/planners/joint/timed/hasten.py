@@ -19,13 +19,14 @@ from onchip.planners.joint.renamed import renamed
 from onchip.planners.joint.timed.aim import Aim
 from onchip.planners.joint.timed.compiled import Compiled, NestTime, compiled_for
 from onchip.planners.joint.timed.copies import best_copies
+from onchip.planners.joint.timed.lying import ROWS, Lying
 from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest, spelled_nest
 from onchip.planners.joint.timed.pricing import Priced, TimedGroup
 from onchip.planners.joint.timed.rooms import RunAt, free_ranges, largest, runs_of
 from onchip.planners.joint.timed.spelled import bare
 from onchip.planners.limits import Limits
 from onchip.planners.nests import group_key
-from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch
+from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch, TensorLayout
 
 __all__ = ["Fastest", "Hastened", "different", "hastened"]
 
@@ -44,17 +45,24 @@ class Hastened:
     groups: tuple[Group, ...]
     runs: tuple[RunAt, ...]
     chosen: tuple[Priced, ...]
+    layouts: tuple[TensorLayout, ...] = ()
 
 
 class Fastest:
     """The best nest of a group in some room; groups that differ in names alone are searched once."""
 
     def __init__(
-        self, problem: FusionProblem, plan: Plan, limits: Limits, effort: int, aim: Aim | None = None
+        self,
+        problem: FusionProblem,
+        plan: Plan,
+        limits: Limits,
+        effort: int,
+        aim: Aim | None = None,
+        lying: Lying = ROWS,
     ) -> None:
         assert plan.chip.tiles is not None
         self.problem, self.tiles, self.limits, self.effort = problem, plan.chip.tiles, limits, effort
-        self.aim = aim or Aim()
+        self.aim, self.lying = aim or Aim(), lying
         self.spent = self.searches = 0
         self.groups: dict[tuple[int, ...], tuple[GroupAxes, object] | None] = {}
         self.known: dict[object, tuple[GroupAxes, Priced | None]] = {}
@@ -74,6 +82,7 @@ class Fastest:
             self.tiles,
             problem.alignment,
             problem.accumulator,
+            lying=self.lying,
         )
 
     def of(
@@ -125,7 +134,8 @@ class Fastest:
         axes, kind = same
         tensors = [b.tensor for b in axes.buffers]
         whole = tuple(n for n, t in enumerate(tensors) if t is not None and t not in streamed)
-        return axes, (kind, whole, None if own is None else _nameless(own, axes))
+        lies = tuple(map(self.lying.key, axes.buffers))
+        return axes, (kind, whole, lies, None if own is None else _nameless(own, axes))
 
     def in_more_room(self, key: object, room: int) -> tuple[GroupAxes, Priced] | None:
         """Return what was found in no less room than this, if it fits here, too."""
@@ -148,6 +158,7 @@ class Fastest:
             self.tiles,
             alignment=self.problem.alignment,
             accumulator=self.problem.accumulator,
+            lying=self.lying,
         )
 
     def search(
@@ -238,7 +249,8 @@ def hastened(plan: Plan, fastest: Fastest) -> Hastened:
             program.append(Scratch(group_.name, low))
         program.append(Run(group_.name, _streaming(fastest, run, group_)))
     made = tuple(group for group, _ in groups.values())
-    return Hastened(tuple(program), made, tuple(runs), tuple(chosen))
+    layouts = tuple(fastest.lying.layouts.values())
+    return Hastened(tuple(program), made, tuple(runs), tuple(chosen), layouts)
 
 
 def _streaming(fastest: Fastest, run: RunAt, group: Group) -> tuple[tuple[str, int], ...]:
