@@ -21,7 +21,7 @@ from onchip.planners.joint import candidates
 from onchip.planners.joint.candidates import Kinds, closed
 from onchip.planners.joint.timed.bound import least_work
 from onchip.planners.joint.timed.hasten import Fastest
-from onchip.planners.joint.timed.joined import joined
+from onchip.planners.joint.timed.joined import joined, seamed
 from onchip.planners.joint.timed.pricing import Priced
 from onchip.planners.packing import Buffer, pack
 from onchip.plans import Alloc, Free, Group, Instruction, Nest, Plan, Run
@@ -318,6 +318,7 @@ class _Partitions:
             nest = joined(one.nest, other.nest, of_all[0], [part[0] for part in parts if part is not None])
             if nest is not None:
                 yield nest
+                yield from seamed(nest, len(one.nest.body))
 
     def may_be(self, first: int, end: int) -> bool:
         if (first, end) not in self.may:
