@@ -33,7 +33,7 @@ SAME_PRICE = 20
 """Prices that differ by less than one part in so many find the same plans."""
 
 EFFORTS = Efforts(
-    first=800_000,
+    first=3_200_000,
     long=6_000_000,
     least=100_000,
     first_together=100_000_000,

@@ -188,12 +188,10 @@ class _Partitions:
 
     def settled(self, whole: frozenset[int], below: int | None) -> Partition | None:
         """Return the best partition with some tensors whole, its groups searched longer than others."""
-        found = None
         for _ in range(ROUNDS):
-            other = self.best(whole, below)
-            if other is None:
-                return None if below is not None else found
-            found = other
+            found = self.best(whole, below)
+            if found is None:
+                return None
             if self.fastest.limits.over():
                 break
             groups = self.groups(found)
@@ -207,10 +205,13 @@ class _Partitions:
                 if kind not in self.searched:
                     self.group(first, end, whole, effort=longer)
                     self.searched.add(kind)
-        return found
+        return self.best(whole, below, hope=False)
 
-    def best(self, whole: frozenset[int], below: int | None) -> Partition | None:
-        """Return the best partition with some tensors whole; None if it is not below some cost."""
+    def best(self, whole: frozenset[int], below: int | None, *, hope: bool = True) -> Partition | None:
+        """Return the best partition with some tensors whole; None if it is not below some cost.
+
+        With `hope` groups that were not searched long cost a little less than is known of them.
+        """
         count = len(self.order)
         best: list[tuple[int, int] | None] = [(0, 0)]  # the cost up to an operator, the last group's first
         self.whole = whole
@@ -226,7 +227,7 @@ class _Partitions:
                 found = self.group(first, end, whole)
                 if found is not None:
                     cost = self.fastest.cost(found)
-                    if not self.long(first, end):
+                    if hope and not self.long(first, end):
                         cost -= cost // OPTIMISM
                     options.append((before[0] + cost, first))
             best.append(min(options, default=None))
