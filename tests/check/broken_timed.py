@@ -86,8 +86,9 @@ def _(s: Site) -> Iterator[Broken]:
 def _(s: Site) -> Iterator[Broken]:
     plan = chained()  # a of 6 x 4, between g0 and g2, in boxes of a row
     for name, sides, tile in (
-        ("a", (6, 4), (4, 2)), ("a", (6, 4), (1, 5)), ("a", (6, 4), (0, 4)), ("a", (6, 4), (6,)), ("a", (6, 5), (1, 5)),
-        ("a", (4, 6), (1, 2)), ("x", (6, 4), (1, 2)), ("c", (6, 4), (1, 2)), ("nobody", (6, 4), (1, 2)),
+        ("a", (6, 4), (4, 2)), ("a", (6, 4), (1, 5)), ("a", (6, 4), (0, 4)), ("a", (6, 4), (6,)),
+        ("a", (6, 5), (1, 5)), ("a", (4, 6), (1, 2)), ("x", (6, 4), (1, 2)), ("c", (6, 4), (1, 2)),
+        ("nobody", (6, 4), (1, 2)),
     ):  # fmt: skip
         yield Broken(replace(plan, layouts=(TensorLayout(name, sides, tile),)), None)
     twice = TensorLayout("a", (6, 4), (1, 2))

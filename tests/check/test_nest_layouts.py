@@ -1,10 +1,10 @@
-"""Tensors in tiles: how they lie in other sides, the pieces of their boxes, and the times of a plan of them."""
+"""Tensors in tiles: how they lie in other sides, the pieces of their boxes, the times of a plan of them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from random import Random
 
@@ -47,8 +47,8 @@ def laid(plan: Plan, *tile: int, sides: tuple[int, ...] = (8, 6)) -> Plan:
 
 
 def test_a_box_of_whole_tiles_is_one_piece_both_ways() -> None:
-    """h in boxes of 4 x 3 is stored and fetched in 4 fills each. Row by row a box is 4 pieces of 3 bytes, each
-    a nanosecond and 4 bytes of bursts: 2 + 4 + 16 = 22 ns; in tiles of a box 2 + 1 + 12 = 15 ns.
+    """h in boxes of 4 x 3 is stored and fetched in 4 fills each. Row by row a box is 4 pieces of 3 bytes, in
+    4 bytes of bursts: 2 + 4 + 16 = 22 ns; in tiles of a box it is one: 2 + 1 + 12 = 15 ns.
     """
     plan = pair()
     check(plan)
@@ -67,7 +67,7 @@ def test_maker_and_reader_may_move_other_boxes_of_the_same_tiles() -> None:
     plan = pair(box=(4, 3), read=(2, 6))
     tiled = laid(plan, 2, 3)
     check(tiled)
-    # stored: two tiles of 6 bytes, 2 + 2 + 16 ns instead of 22; fetched: two tiles behind each other, 15 instead of 15
+    # a box that is stored is two tiles, 2 + 2 + 16 ns instead of 22; one that is fetched is one piece
     assert (plan.result.latency_picoseconds or 0) - (tiled.result.latency_picoseconds or 0) == 4 * 2_000
 
 
@@ -113,7 +113,7 @@ def test_pieces_are_the_runs_of_addresses(seed: int) -> None:
     place = {at: n for n, at in enumerate(sorted(product(*map(range, sides)), key=where))}
     flat = sorted(place[at] for at in product(*box))
     runs = [1]
-    for one, other in zip(flat, flat[1:], strict=False):
+    for one, other in pairwise(flat):
         if other == one + 1:
             runs[-1] += 1
         else:

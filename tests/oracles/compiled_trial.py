@@ -112,9 +112,7 @@ def compiled_trial(seed: int) -> Counter[str]:
         try:
             clock.run(
                 tree,
-                durations_of(
-                    law.layout, tiles, work_of(network, law.layout), accumulator, Lying(layouts)
-                ),
+                durations_of(law.layout, tiles, work_of(network, law.layout), accumulator, Lying(layouts)),
                 _channels(tiles),
             )
         except NoTimes:

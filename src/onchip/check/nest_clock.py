@@ -205,9 +205,7 @@ class NestClock:
         try:
             work = work_of(self.plan.network, unit.nest)
             in_tiles = tiles_of_buffers(unit.nest, self.layouts)
-            durations = Durations(
-                unit.nest, self.tiles, work, self.plan.chip.accumulator_bytes, in_tiles
-            )
+            durations = Durations(unit.nest, self.tiles, work, self.plan.chip.accumulator_bytes, in_tiles)
             totals = self.nests.run(tree, durations, channels_on(self.tiles), beside=group.tiling.beside)
         except NoTimes as reason:
             raise NoTimes(f"runs group {name}, which {reason}") from None

@@ -49,9 +49,8 @@ def tile_along(layout: TensorLayout, sides: Sequence[int]) -> Tile | None:
                 return None
         if left > 1:
             return None
-        if not own:
-            if size > 1:
-                return None
+        if not own and size > 1:
+            return None
     if prod(sides[:at]) > 1:
         return None
     return tuple([1] * at + found[::-1])
@@ -61,10 +60,10 @@ def tiles_of_buffers(layout: Layout, tensors: Mapping[int, TensorLayout]) -> dic
     """Return the tiles of a group's buffers in the sides that it gives them; only of tensors in tiles."""
     found = {}
     for n, buffer in enumerate(layout.axes.buffers):
-        if buffer.tensor in tensors:
-            tile = tile_along(tensors[buffer.tensor], buffer.sides)
-            if tile is not None:
-                found[n] = tile
+        layout_ = None if buffer.tensor is None else tensors.get(buffer.tensor)
+        tile = None if layout_ is None else tile_along(layout_, buffer.sides)
+        if tile is not None:
+            found[n] = tile
     return found
 
 
@@ -80,7 +79,8 @@ def prove_layouts(plan: Plan, units: Mapping[str, Unit]) -> None:
             _refuse(one, "which is a view, or has views")
         if network.producer[t] is None or network.output_roots >> t & 1:
             _refuse(one, "which no operator makes, or which is an output of the network")
-        if len(one.sides) != len(one.tile) or not all(0 < n <= s for n, s in zip(one.tile, one.sides)):
+        fits = len(one.sides) == len(one.tile)
+        if not fits or not all(0 < n <= s for n, s in zip(one.tile, one.sides, strict=True)):
             _refuse(one, "with a tile that is no part of its sides")
         known[t] = one
     if not known:
@@ -109,9 +109,7 @@ def _prove_run(
         _refuse(found[0], f"{found[1]} in group {unit.name}")
 
 
-def disagreement(
-    layout: Layout, tensors: Mapping[int, TensorLayout]
-) -> tuple[TensorLayout, str] | None:
+def disagreement(layout: Layout, tensors: Mapping[int, TensorLayout]) -> tuple[TensorLayout, str] | None:
     """Return a layout on which a nest does not agree, with the reason; None if there is none.
 
     `tensors` are the layouts of tensors (roots) in tiles. A nest agrees if every fill is whole tiles along

@@ -13,7 +13,17 @@ from onchip.base.fields import LIMIT, members
 from onchip.machines.chip import MAX_ACCUMULATOR, MAX_ALIGNMENT, RATES, Memory
 from onchip.machines.tile_rates import TileRates
 from onchip.plans.nest import Nest
-from onchip.plans.program import Group, Instruction, MemoryUse, Plan, PlanChip, Result, Section, TensorLayout, Timed
+from onchip.plans.program import (
+    Group,
+    Instruction,
+    MemoryUse,
+    Plan,
+    PlanChip,
+    Result,
+    Section,
+    TensorLayout,
+    Timed,
+)
 from onchip.plans.rows import Rows
 
 __all__ = ["FORMAT", "NESTS", "Option", "format_of", "nests_format", "plan_chip", "refuse_unwritable"]
@@ -21,7 +31,8 @@ __all__ = ["FORMAT", "NESTS", "Option", "format_of", "nests_format", "plan_chip"
 FORMAT = "onchip.plan/1"
 
 NESTS = "onchip.plan/2"
-"""The format of files in which a group runs as a nest or by rows, or tensors lie in tiles; all others are written in `FORMAT`."""
+"""The format of files in which a group runs as a nest or by rows, or a tensor lies in tiles; all others are
+written in `FORMAT`."""
 
 Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""

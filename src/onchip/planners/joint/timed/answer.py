@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -36,7 +35,7 @@ EFFORTS = Efforts(
     first=3_200_000,
     long=6_000_000,
     least=100_000,
-    first_together=100_000_000,
+    first_together=160_000_000,
     long_together=60_000_000,
     most=300_000_000,
 )
@@ -58,7 +57,7 @@ SPACE = (
     "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
     " sides of the array, each operator run once; the plan: the groups of fewest bytes, whole operators, or"
     " neighbours of the network's order with tensors streamed or whole between them, each in the fastest nest"
-    " found"
+    " found, and tensors between them in DRAM row by row or in tiles"
 )
 
 
@@ -83,14 +82,17 @@ def quickest(
     limits: Limits,
     goal: Goal = "latency",
     starts: Starts | None = None,
+    *,
+    tiled: bool = True,
 ) -> Plan:
     """Return a plan of nests that is better than the plan of fewest bytes, as good as was found, and no worse
-    than any of `starts`, which are found if they are not given.
+    than any of `starts`, which are found if they are not given. `tiled` lets tensors between groups lie in
+    tiles in DRAM.
 
     `optimal` where its time is the bound of `least_picoseconds`, or the product of energy and time that of
     their bounds. Raises `NegativeAnswer` where the law of time says nothing of some run, or no nest has room.
     """
-    answers = _Answers(plan, problem, began, limits, goal)
+    answers = _Answers(plan, problem, began, limits, goal, tiled=tiled)
     starts = starts or answers.starts()
     aim = Aim(goal)
     if goal == "latency":
@@ -132,10 +134,20 @@ class _Bounds:
 class _Answers:
     """The plans of one network for a goal, each certified."""
 
-    def __init__(self, plan: Plan, problem: FusionProblem, began: float, limits: Limits, goal: Goal) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        problem: FusionProblem,
+        began: float,
+        limits: Limits,
+        goal: Goal,
+        *,
+        tiled: bool = True,
+    ) -> None:
         assert plan.chip.tiles is not None
         self.plan, self.problem, self.began, self.limits, self.goal = plan, problem, began, limits, goal
-        self.open = Lying(open=may_lie_in_tiles(plan.network)) if not os.environ.get("H24ROWS") else ROWS
+        self.tiled = tiled
+        self.lying = Lying(open=may_lie_in_tiles(plan.network)) if tiled else ROWS
         least = least_bytes(problem)
         self.bounds = _Bounds(
             least,
@@ -160,7 +172,7 @@ class _Answers:
         best = min(starts.plans(), key=aim.value, default=None)
         refusal: NegativeAnswer | None = None
         limits = self.limits.share(PARTITIONED)
-        fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim, self.open)
+        fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim, self.lying)
         partitioned = partitioned_plan(self.plan, self.problem, fastest, EFFORTS)
         last = max(PLAN_EFFORT, ALL_EFFORT - fastest.spent)
         for start, most, together in (
@@ -185,13 +197,12 @@ class _Answers:
     def improved(self, start: Plan, most: int, together: int, aim: Aim) -> Plan:
         """Return a plan whose runs are searched for better nests, each with an effort of at most `most`, and
         all with `together`; some are beside the one before."""
-        fastest = Fastest(self.problem, self.plan, self.limits, 0, aim, self.open)
+        fastest = Fastest(self.problem, self.plan, self.limits, 0, aim, self.lying)
         fastest.effort = max(EFFORTS.least, min(most, together // max(1, different(start, fastest))))
         made = hastened(start, fastest)
-        if self.open.open:
+        if self.lying.open:
             made = self.laid(start, made, fastest)
         alone = self.certified(made)
-        if os.environ.get("H24"): print("searched", alone.result.latency_picoseconds)
         found = side_by_side(alone, self.limits)
         if found is alone:
             return alone
@@ -200,26 +211,14 @@ class _Answers:
 
     def laid(self, start: Plan, made: Hastened, fastest: Fastest) -> Hastened:
         """Return the same with a layout for every tensor, and nests searched on for these."""
-        import os
-        if os.environ.get("H24"):
-            print("open", sum(one.time for one in made.chosen), len(made.chosen))
         groups = []
         for run, one in zip(made.runs, made.chosen, strict=True):
             layout = fastest.group(run.operators, run.streamed).law(one.nest).layout
             used = frozenset(b.tensor for b in layout.axes.buffers if b.tensor is not None)
             groups.append(Streams(layout, run.streamed & used, used - run.streamed))
         assert self.plan.chip.tiles is not None
-        layouts = layouts_for(self.plan.network, groups, self.open.open, self.plan.chip.tiles)
-        lying = Lying(layouts)
-        again = Fastest(self.problem, self.plan, self.limits, 0, fastest.aim, lying)
-        if os.environ.get("H24"):
-            total = 0
-            for run, one in zip(made.runs, made.chosen, strict=True):
-                p = again.group(run.operators, run.streamed).priced(one.nest, 1 << 50)
-                total += p.time
-                print("   ", [self.plan.network.operators[v].name for v in run.operators], one.time, p.time)
-            for l in layouts.values(): print("   ", l)
-            print("laid", total)
+        layouts = layouts_for(self.plan.network, groups, self.lying.open, self.plan.chip.tiles)
+        again = Fastest(self.problem, self.plan, self.limits, 0, fastest.aim, Lying(layouts))
         again.effort = fastest.effort // 2
         return hastened(replace(start, program=made.program, groups=made.groups), again)
 
@@ -242,7 +241,7 @@ class _Answers:
                 seconds=time.perf_counter() - self.began,
                 groups=made.groups,
                 layouts=made.layouts,
-                options={**plan.options, "objective": self.goal},
+                options={**plan.options, "objective": self.goal, "dram_tiles": self.tiled},
             )
 
         found = certified("feasible")

@@ -76,8 +76,9 @@ class Compiled:
     """A group on a chip, ready to be priced and searched.
 
     `leaving` are the buffers (indices of `axes.buffers`) that leave the group, `whole` those that lie on chip
-    whole while it runs. With `paired` a loop may go along axes that no tensor links. Raises `ValueError` for
-    more than 64 operators, buffers or axes, and for tensors that do not lie as it sees them, and `NoTimes` for products that no axes give.
+    whole while it runs. With `paired` a loop may go along axes that no tensor links. `lying` says how tensors
+    lie in DRAM. Raises `ValueError` for more than 64 operators, buffers or axes, and for tensors that lie in
+    tiles of other sides, and `NoTimes` for products that no axes give.
     """
 
     def __init__(

@@ -30,11 +30,14 @@ from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch, TensorLay
 
 __all__ = ["Fastest", "Hastened", "different", "hastened"]
 
+TWO_SEARCHES = 400_000
+"""Twice this effort is for two searches: one from nests that are known, and one from nests of its own."""
+
 FEW_PRICES = 100
 """The most copies that are looked at for a nest of the plan of fewest bytes."""
 
 ONE_SEARCH = 8_000_000
-"""The effort of one search: several with other random numbers find more than a longer one."""
+"""The effort of one search at most: several with other random numbers find more than a longer one."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ class Fastest:
         starts = list(NestsFor(self.problem, group, self.limits).few(room))
         spelled_ = [out for nest in starts if (out := spelled_nest(group, nest)) is not None]
         begun = spelled_ if known is None else [known.nest, *spelled_]
-        runs = max(1, effort // ONE_SEARCH)
+        runs = max(1, min(2, effort // TWO_SEARCHES), effort // ONE_SEARCH)
         # in turn from what is known, and from nests of its own alone; then from the others
         tries = [(begun if n % 2 == 0 else [], effort // runs) for n in range(runs)]
         rest = list(others)

@@ -1,8 +1,8 @@
 """Two nests of neighbouring groups as one nest of both, with which the search for a nest of both begins.
 
 What the first makes and the second reads stays inside, and lies around both. So it takes about as long as the
-two groups take, less what need not cross any more; if it does not fit, the search makes it smaller. A loop of the first and one of
-the second may become one: then what goes from one to the other need not be there whole.
+two groups take, less what need not cross any more; if it does not fit, the search makes it smaller. A loop of
+the first and one of the second may become one: then what goes from one to the other need not be there whole.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ def seamed(nest: Nest, first: int) -> Iterator[Nest]:
             for tile in sorted({one.tile, other.tile}):
                 both = Loop((*one.over, *other.over), tile, (*one.body, *other.body), keep, ring, ways)
                 for at in (n, m):
-                    body = [both if k == at else item for k, item in enumerate(nest.body) if k in (at,) or k not in (n, m)]
+                    body = [
+                        both if k == at else item
+                        for k, item in enumerate(nest.body)
+                        if k in (at,) or k not in (n, m)
+                    ]
                     yield replace(nest, body=tuple(body))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from math import gcd, prod
 
 from onchip.check.nest_durations import PICOSECONDS
@@ -77,7 +77,8 @@ def _moves(layout: Layout, t: int) -> Iterator[_Move]:
             continue
         uses = [(at, layout.axes.operators[at].uses[n]) for at, n in home.uses]
         cuts = tuple(
-            tuple(turn.tile for turn in home.above if turn.cuts(uses, side)) for side in range(len(buffer.sides))
+            tuple(turn.tile for turn in home.above if turn.cuts(uses, side))
+            for side in range(len(buffer.sides))
         )
         count = -(-place.crosses // (prod(place.sides) * place.width))
         yield _Move(buffer.sides, buffer.sides == buffer.whole, place.sides, place.width, count, cuts)
@@ -89,7 +90,7 @@ def _common(all_sides: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
     if not ends or len({max(some) for some in ends}) > 1:
         return None
     shared = sorted(set.intersection(*ends), reverse=True)
-    return tuple(high // low for high, low in zip(shared, shared[1:], strict=False)) or (1,)
+    return tuple(high // low for high, low in pairwise(shared)) or (1,)
 
 
 def _ends(sides: Sequence[int]) -> Iterator[int]:
@@ -116,7 +117,12 @@ def _sizes(sides: Sequence[int], n: int, moves: Iterable[_Move]) -> list[int]:
 
 
 def _best(
-    name: str, t: int, sides: tuple[int, ...], using: Sequence[Streams], moves: Sequence[_Move], tiles: TileRates
+    name: str,
+    t: int,
+    sides: tuple[int, ...],
+    using: Sequence[Streams],
+    moves: Sequence[_Move],
+    tiles: TileRates,
 ) -> TensorLayout | None:
     channel = tiles.channels[tiles.first("loads")]
 

@@ -29,7 +29,10 @@ from onchip.plans import Alloc, Free, Group, Instruction, Nest, Plan, Run
 __all__ = ["Efforts", "partitioned_plan", "streamed_of"]
 
 SMALL, LARGEST = 4, 7
-"""Most operators of any group, and of one that is `closed`."""
+"""Most operators of any group, and of one that is `closed`, or of a network of few."""
+
+FEW = 16
+"""Most operators of a network in which every group is tried."""
 
 ROUNDS = 4
 """Times that the best partition is searched longer, and made again."""
@@ -392,7 +395,7 @@ class _Partitions:
 def _may_be(problem: FusionProblem, operators: tuple[int, ...]) -> bool:
     if len(operators) == 1:
         return True
-    if len(operators) > SMALL and not closed(problem, operators):
+    if len(operators) > SMALL and not (len(problem.network.order) <= FEW or closed(problem, operators)):
         return False
     if not candidates.joined(problem, mask(operators)):
         return False
