@@ -266,9 +266,10 @@ def test_tensors_between_groups_lie_in_tiles_unless_that_is_forbidden() -> None:
     assert without is not None
     assert made.result.latency_picoseconds is not None
     assert made.result.latency_picoseconds < max(t.end for t in without)
+    unbound = replace(made.result, claim_sha256="")
+    denied = replace(made, options={**made.options, "dram_tiles": False}, result=unbound)
     with pytest.raises(IllegalPlan, match="dram_tiles"):
-        unbound = replace(made.result, claim_sha256="")
-        check(replace(made, options={**made.options, "dram_tiles": False}, result=unbound))
+        check(denied)
 
 
 def layered(layers: int) -> Network:

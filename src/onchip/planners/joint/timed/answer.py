@@ -35,9 +35,9 @@ EFFORTS = Efforts(
     first=3_200_000,
     long=6_000_000,
     least=100_000,
-    first_together=160_000_000,
+    first_together=120_000_000,
     long_together=60_000_000,
-    most=300_000_000,
+    most=330_000_000,
 )
 """The efforts of searches for the partition: steps of nests that are walked, and forty for every nest that is
 looked at."""

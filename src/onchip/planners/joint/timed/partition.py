@@ -10,6 +10,7 @@ gets better.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,12 +30,15 @@ from onchip.plans import Alloc, Free, Group, Instruction, Nest, Plan, Run
 __all__ = ["Efforts", "partitioned_plan", "streamed_of"]
 
 SMALL, LARGEST = 4, 7
-"""Most operators of any group, and of one that is `closed`, or of a network of few."""
+"""Most operators of any group, and of one that is `closed`, or in a network of few operators."""
 
 FEW = 16
 """Most operators of a network in which every group is tried."""
 
-ROUNDS = 4
+WITH_WHOLE = 3
+"""Groups that tensors leave less room are searched for so much less at first."""
+
+ROUNDS = 8
 """Times that the best partition is searched longer, and made again."""
 
 OPTIMISM = 24
@@ -161,7 +165,7 @@ class _Partitions:
             between = [t for t in self.between(best) if t not in tried and t not in best.whole]
             if not between:
                 break
-            t = max(between, key=lambda t: (self.size[t], -t))
+            t = max(between, key=lambda t: (self.saved(best, t), -t))
             kind = self.kind[t]
             alike = [other for other in between if self.kind[other] == kind]
             together = len(alike) > 1 and kind not in alone
@@ -179,6 +183,13 @@ class _Partitions:
         if other is None or other.cost >= best.cost or self.addresses(other) is None:
             return None
         return other
+
+    def saved(self, partition: Partition, t: int) -> int:
+        """Return the bytes that do not cross if a tensor is whole between groups: stored once, and fetched by
+        every group that reads it."""
+        position = {v: n for n, v in enumerate(self.order)}
+        groups = {bisect_right(partition.ends, position[r]) for r in bits(self.network.readers[t])}
+        return self.size[t] * (1 + len(groups - {bisect_right(partition.ends, self.maker[t])}))
 
     def between(self, partition: Partition) -> list[int]:
         """Return the tensors that go from one group to another."""
@@ -274,7 +285,7 @@ class _Partitions:
         if self.fastest.limits.over():  # only groups that are known
             return self.known.get(key)
         if effort is None:
-            self.fastest.effort = self.hurried()
+            self.fastest.effort = max(self.efforts.least, self.hurried() // (WITH_WHOLE if there else 1))
         self.known[key] = self.named(first, end, there, effort)
         return self.known[key]
 
