@@ -38,7 +38,7 @@ FEW = 16
 WITH_WHOLE = 3
 """Groups that tensors leave less room are searched for so much less at first."""
 
-ROUNDS = 8
+ROUNDS = 5
 """Times that the best partition is searched longer, and made again."""
 
 OPTIMISM = 24
@@ -165,7 +165,8 @@ class _Partitions:
             between = [t for t in self.between(best) if t not in tried and t not in best.whole]
             if not between:
                 break
-            t = max(between, key=lambda t: (self.saved(best, t), -t))
+            saved = {t: self.saved(best, t) for t in between}
+            t = max(between, key=lambda t: (saved[t], -t))
             kind = self.kind[t]
             alike = [other for other in between if self.kind[other] == kind]
             together = len(alike) > 1 and kind not in alone
