@@ -32,6 +32,7 @@ class Mutant(NamedTuple):
 
 
 TIMES, DURATIONS, WALK = "nest_times.py", "nest_durations.py", "nest_walk.py"
+PIECES, LAYOUTS = "nest_pieces.py", "nest_layouts.py"
 
 MUTANTS = (
     Mutant("(c) before (b)", TIMES, "        self.store_shared()\n        ready = max(", "        self.store_shared()\n        self.store_owned()\n        ready = max("),
@@ -63,10 +64,17 @@ MUTANTS = (
     Mutant("partial sums come as elements", TIMES, "width = one.width if one.stored else one.element", "width = one.element"),
     Mutant("finished sums are stored wide", TIMES, "width = one.element if one.complete else one.width", "width = one.width"),
     Mutant("no bursts", DURATIONS, "(-(-piece * width // burst) * burst)", "(piece * width)"),
-    Mutant("one piece", DURATIONS, "return prod(lengths[:rest]), piece", "return 1, prod(lengths)"),
+    Mutant("one piece", DURATIONS, "return {piece: prod(lengths[:rest])}", "return {prod(lengths): 1}"),
     Mutant("weights in pieces", DURATIONS, "b.tensor is None and n == 1", "False and n == 1"),
     Mutant("weights of several buffers in one piece", DURATIONS, "b.tensor is None and n == 1", "b.tensor is None", "every constant is of one operator, and has one buffer"),
-    Mutant("no time of a piece", DURATIONS, "pieces * channel.piece_picoseconds + ", ""),
+    Mutant("no time of a piece", DURATIONS, "count * channel.piece_picoseconds + ", ""),
+    Mutant("tensors in tiles come row by row", DURATIONS, "if one.home.buffer in self.in_tiles:", "if False:"),
+    Mutant("a part of a tile is whole", PIECES, "if length < size and side % size == 0", "if False"),
+    Mutant("the rows of a tile are one piece", PIECES, "prod(sizes[last:])] += prod(sizes[:last]) *", "prod(sizes)] +="),
+    Mutant("tiles never follow each other", PIECES, "        if lengths[rest] < sides[rest]:\n            break", "        rest += 1\n        break"),
+    Mutant("tiles always follow each other", PIECES, "        if lengths[rest] < sides[rest]:\n            break\n", ""),
+    Mutant("the last tile is as large as all", PIECES, "({rest: 1} if rest else {})", "({tile: 1} if rest else {})"),
+    Mutant("a nest agrees on any tiles", LAYOUTS, "if size % left or whole % size:", "if False:"),
     Mutant("no time of a transfer", DURATIONS, "channel.transfer_picoseconds + ", ""),
     Mutant("transfers are rounded down", DURATIONS, "-(-moved * PICOSECONDS // channel", "(moved * PICOSECONDS // channel"),
     Mutant("steps are rounded down", DURATIONS, "busy = -(-cycles * PICOSECONDS //", "busy = (cycles * PICOSECONDS //"),

@@ -1,27 +1,38 @@
 """Whole networks planned for the shortest time, beside two plans for which no time is searched.
 
     .venv/bin/python benchmarks/time_networks.py [NETWORK ...] [--chips EDGE ...] [--budgets 256KiB ...]
+    .venv/bin/python benchmarks/time_networks.py --campaign FOLDER [--time-limit 60]
+    .venv/bin/python benchmarks/time_networks.py --table
 
 NETWORK is what `onchip plan` takes, a file, or `zoo:NAME`; or `llama:LAYERS`, below. *Fewest bytes* is the
 plan that moves the fewest bytes, with tensors apart, in its nests or those of fewest bytes, with the best
 copies of every buffer. *Whole operators* is the plan of least latency of whole operators, at the rates of the
 tiles, with weights cut into the best slices along one axis, two copies each. *For time* is what `--objective
 latency` makes. The checker prices all three. The chips are below: those of `time_known_values.py`, and three
-made of `EDGE`. *Bound* is that of every plan of nests. CPU seconds are of all plans together. Exit code 1
-where the plan for time is slower than one of the others.
+made of `EDGE`. *In tiles* are tensors that lie in DRAM in tiles. *Bound* is that of every plan of nests. CPU
+seconds are of all plans together.
+
+Every row is kept, a line of JSON in `build/results/time_networks.jsonl` (or `--keep`), and a row that stands
+there is not made again: so a run goes on where the last one ended. `--campaign` plans all networks of the zoo
+and all files of FOLDER on all chips; `--table` plans nothing and prints the rows that there are. Exit code 1
+where a plan for time is slower than one of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from time_known_values import EDGE, SERVER
 
 from nest_networks import network_of
-from onchip.base.errors import NegativeAnswer
+from onchip.base.errors import OnchipError
 from onchip.base.units import parse_bytes
 from onchip.check import check
 from onchip.machines.chip import Chip
@@ -35,6 +46,7 @@ from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.plans import Plan
 from onchip.readers import ReadOptions, load
+from onchip.zoo import names
 
 CHIPS = {
     "EDGE": EDGE,
@@ -74,44 +86,79 @@ def llama(layers: int, tokens: int = 512) -> Network:
     return network_of(sizes, lines, ["x0"], [f"x{layers}"], 2).network
 
 
-def milliseconds(plan: Plan | None) -> str:
-    """The time of a plan that the checker derives, in milliseconds; a dash without one."""
-    return "-" if plan is None else f"{check(plan).latency_picoseconds * 1e-9:,.3f}"  # type: ignore[operator]
+KEPT = Path(__file__).resolve().parents[1] / "build" / "results" / "time_networks.jsonl"
+
+Row = dict[str, Any]
 
 
-def row(name: str, chip_name: str, size: str, seconds: float) -> bool:
-    """Print the row of one network; return whether the plan for time is slower than none without a search."""
+def made(name: str, chip_name: str, size: str, seconds: float) -> Row:
+    """Plan one network; return its figures, or why it has none."""
     began = time.process_time()
+    row: Row = {"network": name, "chip": chip_name, "scratchpad": size, "limit": seconds}
     layers = name.removeprefix("llama:")
-    network = llama(int(layers)) if layers != name else load(name, ReadOptions(dtype="int8")).network
-    chip = Chip(chip_name, 64, "int8", tiles=CHIPS[chip_name])
-    budget = parse_bytes(size)
     apart = JointOptions(fuse=True, overlap=False, concat_views=False)
     placing = PlacementOptions(time_limit=seconds)
-    limits = Limits.of(placing)
-    called = name.removeprefix("zoo:").rpartition("/")[2].removesuffix(".onnx")
-    title = f"| {called} | {chip_name} | {size} | {len(network.operators)}"
     try:
+        network = llama(int(layers)) if layers != name else load(name, ReadOptions(dtype="int8")).network
+        chip = Chip(chip_name, 64, "int8", tiles=CHIPS[chip_name])
+        budget, limits = parse_bytes(size), Limits.of(placing)
+        row["operators"] = len(network.operators)
         least = solve(network, chip, budget, apart, placing, limits.until(BYTES)).plan
         problem = FusionProblem.of(network, chip, fusion_options(apart), budget)
         starts = starts_of(least, problem, limits.began, limits, "latency")
-        made = quickest(least, problem, limits.began, limits, starts=starts)
-    except NegativeAnswer as no:
-        print(f"{title} | {no} |", flush=True)
-        return True
-    fast, bound = check(made).latency_picoseconds, made.result.latency_lower_bound_picoseconds
-    assert fast is not None
-    assert bound is not None
-    others = [check(one).latency_picoseconds or 0 for one in starts.plans()]
-    faster = f"{1 - fast / min(others):.1%}" if others else "-"
-    print(
-        f"{title} | {len(made.groups)} | {milliseconds(starts.fewest_bytes)}"
-        f" | {milliseconds(starts.whole_operators)} | {fast * 1e-9:,.3f} | {faster} | {bound * 1e-9:,.3f}"
-        f" | {fast / bound - 1:.1%} | {least.result.dram_bytes:,} | {made.result.dram_bytes:,}"
-        f" | {time.process_time() - began:.0f} |",
-        flush=True,
-    )
-    return all(fast <= other for other in others)
+        plan = quickest(least, problem, limits.began, limits, starts=starts)
+    except OnchipError as no:
+        return {**row, "no": str(no).splitlines()[0], "cpu": round(time.process_time() - began)}
+    return {
+        **row,
+        "groups": len(plan.groups),
+        "in_tiles": len(plan.layouts),
+        "fewest": _picoseconds(starts.fewest_bytes),
+        "whole": _picoseconds(starts.whole_operators),
+        "time": _picoseconds(plan),
+        "bound": plan.result.latency_lower_bound_picoseconds,
+        "least_bytes": least.result.dram_bytes,
+        "bytes": plan.result.dram_bytes,
+        "cpu": round(time.process_time() - began),
+    }
+
+
+def _picoseconds(plan: Plan | None) -> int | None:
+    """The time of a plan that the checker derives."""
+    return None if plan is None else check(plan).latency_picoseconds
+
+
+def shown(row: Row) -> str:
+    """A row of the table."""
+    called = row["network"].removeprefix("zoo:").rpartition("/")[2].removesuffix(".onnx")
+    cells = [called, row["chip"], row["scratchpad"], str(row.get("operators", ""))]
+    if "no" in row:
+        return f"| {' | '.join(cells)} | {row['no']} |"
+    others = [n for n in (row["fewest"], row["whole"]) if n is not None]
+    cells += [str(row["groups"]), str(row["in_tiles"])]
+    cells += ["-" if n is None else f"{n * 1e-9:,.3f}" for n in (row["fewest"], row["whole"], row["time"])]
+    cells.append(f"{1 - row['time'] / min(others):.1%}" if others else "-")
+    cells += [f"{row['bound'] * 1e-9:,.3f}", f"{row['time'] / row['bound'] - 1:.1%}"]
+    cells += [f"{row['least_bytes']:,}", f"{row['bytes']:,}", str(row["cpu"])]
+    return f"| {' | '.join(cells)} |"
+
+
+def slower(row: Row) -> bool:
+    """Whether the plan for time is slower than one without a search."""
+    return "time" in row and any(n is not None and n < row["time"] for n in (row["fewest"], row["whole"]))
+
+
+def asked_cases(asked: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
+    """Yield network, chip and scratchpad of every row that is asked for."""
+    networks, chips = list(asked.networks), asked.chips or ["EDGE"]
+    if asked.campaign is not None:
+        networks += [f"zoo:{name}" for name in names()]
+        networks += sorted(str(path) for path in asked.campaign.glob("*.onnx"))
+        chips = asked.chips or list(CHIPS)
+    for name in networks or ["zoo:squeezenet1_0", "zoo:mobilenet_v2"]:
+        for chip in chips:
+            for size in asked.budgets:
+                yield name, chip, size
 
 
 def main() -> int:
@@ -119,22 +166,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("networks", nargs="*", default=["zoo:squeezenet1_0", "zoo:mobilenet_v2"])
-    parser.add_argument("--chips", nargs="+", default=["EDGE"], choices=CHIPS)
-    parser.add_argument("--budgets", nargs="+", default=["256KiB"])
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--chips", nargs="+", choices=CHIPS)
+    parser.add_argument("--budgets", nargs="+", default=["512KiB"])
     parser.add_argument("--time-limit", type=float, default=300.0, help="seconds for each plan")
+    parser.add_argument("--campaign", type=Path, metavar="FOLDER")
+    parser.add_argument("--keep", type=Path, default=KEPT, metavar="FILE")
+    parser.add_argument("--table", action="store_true")
     asked = parser.parse_args()
+    lines = asked.keep.read_text().splitlines() if asked.keep.exists() else []
+    known = {(r["network"], r["chip"], r["scratchpad"], r["limit"]): r for r in map(json.loads, lines)}
     print(
-        "| network | chip | scratchpad | operators | groups | fewest bytes, ms | whole operators, ms"
-        " | for time, ms | faster than both | bound, ms | above it | fewest bytes | bytes for time | CPU s |"
+        "| network | chip | scratchpad | operators | groups | in tiles | fewest bytes, ms"
+        " | whole operators, ms | for time, ms | faster than both | bound, ms | above it | fewest bytes"
+        " | bytes for time | CPU s |"
     )
-    print("|---|---|---|" + "--:|" * 11)
-    fine = True
-    for name in asked.networks:
-        for chip in asked.chips:
-            for size in asked.budgets:
-                fine &= row(name, chip, size, asked.time_limit)
-    return 0 if fine else 1
+    print("|---|---|---|" + "--:|" * 12)
+    cases = [] if asked.table else [(*case, asked.time_limit) for case in asked_cases(asked)]
+    rows = list(known.values()) if asked.table else []
+    for row in rows:
+        print(shown(row))
+    for case in cases:
+        if case not in known:
+            known[case] = made(*case)
+            asked.keep.parent.mkdir(parents=True, exist_ok=True)
+            with asked.keep.open("a") as file:
+                print(json.dumps(known[case]), file=file)
+        rows.append(known[case])
+        print(shown(known[case]), flush=True)
+    late = [row for row in rows if slower(row)]
+    planned = sum("time" in row for row in rows)
+    print(f"\n{planned} of {len(rows)} planned, {len(late)} slower than a plan without a search")
+    return 1 if late else 0
 
 
 if __name__ == "__main__":

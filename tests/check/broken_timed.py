@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from broken_plans import Broken, Site, breaks
 
-from onchip.plans import Leaf, Loop, Nest, Plan, Run, Scratch, Ways
+from onchip.plans import Leaf, Loop, Nest, Plan, Run, Scratch, TensorLayout, Ways
 from timed_plans import EXAMPLE, SPILLED, WORDED, chained, example, timed_plan
 
 
@@ -80,6 +80,19 @@ def _(s: Site) -> Iterator[Broken]:
     found = replace(plan, chip=replace(plan.chip, tiles=apart))
     yield _with(found, _loop(nest, ways=Ways((), (("A", 1),))))
     yield _with(found, replace(nest, ways=Ways((), (), (("z", 0),))))
+
+
+@breaks("layout")
+def _(s: Site) -> Iterator[Broken]:
+    plan = chained()  # a of 6 x 4, between g0 and g2, in boxes of a row
+    for name, sides, tile in (
+        ("a", (6, 4), (4, 2)), ("a", (6, 4), (1, 5)), ("a", (6, 4), (0, 4)), ("a", (6, 4), (6,)),
+        ("a", (6, 5), (1, 5)), ("a", (4, 6), (1, 2)), ("x", (6, 4), (1, 2)), ("c", (6, 4), (1, 2)),
+        ("nobody", (6, 4), (1, 2)),
+    ):  # fmt: skip
+        yield Broken(replace(plan, layouts=(TensorLayout(name, sides, tile),)), None)
+    twice = TensorLayout("a", (6, 4), (1, 2))
+    yield Broken(replace(plan, layouts=(twice, twice)), None)
 
 
 @breaks("nest-beside")

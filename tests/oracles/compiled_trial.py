@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
 from onchip.check.nest_clock import work_of
-from onchip.check.nest_durations import Durations
+from onchip.check.nest_layouts import disagreement
 from onchip.check.nest_times import NestTimes, NoTimes
 from onchip.check.nest_walk import Moving, tree_of
 from onchip.check.nests import nested
 from onchip.check.rules import Broken
 from onchip.machines.tile_rates import TileRates
 from onchip.planners.joint.timed.compiled import Compiled
-from onchip.plans import Leaf, Loop, Nest
+from onchip.planners.joint.timed.lying import Lying, durations_of
+from onchip.plans import Leaf, Loop, Nest, TensorLayout
 from oracles.band_cases import banded_nest, banded_network
 from oracles.nest_cases import group_of, groups_network, random_nest, random_whole
-from oracles.nest_clock_trial import long_network, looped, random_tiles, random_ways, without_copies
+from oracles.nest_clock_trial import (
+    long_network,
+    looped,
+    random_layouts,
+    random_tiles,
+    random_ways,
+    without_copies,
+)
 from oracles.nest_trial import operands_of, writes_uncut
 
 __all__ = ["compiled_trial"]
@@ -64,6 +73,12 @@ def compiled_trial(seed: int) -> Counter[str]:
         nest = (banded_nest if kind == "banded" else random_nest)(random, axes, outside)
     nest = in_loops(random_ways(random, nest, tiles))
     alignment, accumulator = random.choice((1, 4)), random.choice((None, None, 2, 4))
+    ids = [cut.operator for cut in axes.operators]
+    layouts: dict[int, TensorLayout] = {}
+    if random.random() < 0.5:
+        with suppress(Broken):
+            law = nested(network, group_of(network, nest), ids, operands - whole, alignment, accumulator)
+            layouts = random_layouts(random, law.layout, agreed=random.random() < 0.7)
     compiled = Compiled(
         network,
         axes,
@@ -76,8 +91,8 @@ def compiled_trial(seed: int) -> Counter[str]:
         ],
         alignment=alignment,
         accumulator=accumulator,
+        lying=Lying(layouts),
     )
-    ids = [cut.operator for cut in axes.operators]
     found = Counter[str]()
     for tried in (nest, without_copies(nest)):
         if compiled.item(tried) is None:
@@ -88,7 +103,7 @@ def compiled_trial(seed: int) -> Counter[str]:
             law = nested(network, group_of(network, laid), ids, operands - whole, alignment, accumulator)
         except Broken:
             law = None
-        if law is None:
+        if law is None or disagreement(law.layout, layouts):
             assert ours is None, seed
             found["refused by both"] += 1
             continue
@@ -97,7 +112,7 @@ def compiled_trial(seed: int) -> Counter[str]:
         try:
             clock.run(
                 tree,
-                Durations(law.layout, tiles, work_of(network, law.layout), accumulator),
+                durations_of(law.layout, tiles, work_of(network, law.layout), accumulator, Lying(layouts)),
                 _channels(tiles),
             )
         except NoTimes:
@@ -128,6 +143,7 @@ def compiled_trial(seed: int) -> Counter[str]:
         again = compiled.price(tried, every_turn=True)
         assert again == ours, seed
         found["equal"] += 1
+        found["with tensors in tiles"] += bool(layouts)
         found["with windows"] += bool(law.layout.windows)
         found["with a ring"] += any(place.ring is not None for place in law.layout.places)
         found["with copies"] += any(place.copies > 1 for place in law.layout.places)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
 from typing import Any
 
 from onchip.machines.tile_rates import TileRates
@@ -147,6 +149,8 @@ class SimGroup:
     accumulator: int | None
     beside: bool
     scratch: int
+    tiles: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Of buffers that lie in DRAM in tiles, the tile."""
 
 
 def trace_of(
@@ -250,7 +254,9 @@ def simulate(groups: Sequence[SimGroup], tiles: TileRates, alignment: int) -> Cl
         group, rates = groups[g], tiles.channels[channel]
         buffer = group.axes.buffers[group.buffers[fill.box]]
         size = element(g, fill, wide)
-        flat = sorted(_flat(buffer.whole, i) for i in elements)
+        tile = group.tiles.get(group.buffers[fill.box])
+        places = None if tile is None else _places_in_tiles(buffer.sides, tile)
+        flat = sorted(_flat(buffer.whole, i) if places is None else places[i] for i in elements)
         if group.single[fill.box]:
             runs = [len(flat)]
         else:
@@ -259,7 +265,7 @@ def simulate(groups: Sequence[SimGroup], tiles: TileRates, alignment: int) -> Cl
                 if n and at != flat[n - 1] + 1:
                     runs.append(0)
                 runs[-1] += 1
-        assert len(set(runs)) == 1, runs
+        assert places is not None or len(set(runs)) == 1, runs
         crossing = sum(-(-run * size // rates.burst_bytes) * rates.burst_bytes for run in runs)
         event = Event(
             rates.transfer_picoseconds
@@ -365,6 +371,17 @@ def simulate(groups: Sequence[SimGroup], tiles: TileRates, alignment: int) -> Cl
     ends = [event.end for queue in (*queues, compute) for event in queue]
     steps = [len(group.trace.steps) for group in groups]
     return Clocked(max(ends, default=0), moved, steps, works, counts, in_use, room)
+
+
+@cache
+def _places_in_tiles(sides: tuple[int, ...], tile: tuple[int, ...]) -> dict[Index, int]:
+    """Where every element lies: tiles row-major, and the elements of each."""
+
+    def where(i: Index) -> tuple[Index, Index]:
+        along = [divmod(n, size) for n, size in zip(i, tile, strict=True)]
+        return tuple(n for n, _ in along), tuple(n for _, n in along)
+
+    return {i: n for n, i in enumerate(sorted(product(*map(range, sides)), key=where))}
 
 
 def _run(queues: Sequence[list[Event]]) -> None:

@@ -10,6 +10,7 @@ from random import Random
 from nest_networks import network_of
 from onchip.check.nest_clock import prove_on_chip
 from onchip.check.nest_durations import Durations, Work
+from onchip.check.nest_layouts import disagreement, tiles_of_buffers
 from onchip.check.nest_times import NestTimes
 from onchip.check.nest_walk import Moving, Tree, tree_of
 from onchip.check.nests import Layout, nested
@@ -17,7 +18,7 @@ from onchip.check.rules import Broken
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network import Network
 from onchip.network.axes import GroupAxes
-from onchip.plans import Leaf, Loop, Nest, Ways
+from onchip.plans import Leaf, Loop, Nest, TensorLayout, Ways
 from oracles.band_cases import banded_nest, banded_network
 from oracles.nest_cases import along, group_of, groups_network, random_nest, random_whole
 from oracles.nest_clock import Clocked, OperatorWork, SimGroup, simulate, trace_of
@@ -25,7 +26,7 @@ from oracles.nest_trial import operands_of, writes_uncut
 
 __all__ = ["random_plan", "random_tiles", "time_trial", "timed"]
 
-Part = tuple[Tree, Layout, list[Work], int | None, bool]
+Part = tuple[Tree, Layout, list[Work], int | None, bool, dict[int, tuple[int, ...]]]
 
 
 def random_tiles(random: Random) -> TileRates:
@@ -206,7 +207,38 @@ def random_part(random: Random, tiles: TileRates, *, beside: bool) -> tuple[Part
     sim = trace_of(
         axes, nest, leaving, whole, alignment, accumulator, wide, work, first=tiles.first, scratch=layout.need
     )  # type: ignore[arg-type]
-    return (tree, layout, [Work(w.products, w.vector) for w in work], accumulator, beside), sim
+    layouts = random_layouts(random, layout)
+    sim.tiles = tiles_of_buffers(layout, layouts)
+    made = [Work(w.products, w.vector) for w in work]
+    return (tree, layout, made, accumulator, beside, sim.tiles), sim
+
+
+def random_layouts(random: Random, layout: Layout, *, agreed: bool = True) -> dict[int, TensorLayout]:
+    """Tiles in which some tensors (roots) lie in DRAM, on which the nest agrees."""
+    found: dict[int, TensorLayout] = {}
+    chance = random.choice((0.0, 0.5, 1.0))
+    for n, buffer in enumerate(layout.axes.buffers):
+        parts = sum(b.tensor == buffer.tensor for b in layout.axes.buffers)
+        if buffer.tensor is None or parts > 1 or buffer.sides != buffer.whole or random.random() >= chance:
+            continue
+        for _ in range(6):
+            near = [random.choice(_near(layout, n, side)) for side in range(len(buffer.sides))]
+            tile = tuple(min(size, whole) for size, whole in zip(near, buffer.sides, strict=True))
+            one = TensorLayout(buffer.name, buffer.sides, tile)
+            if not agreed or disagreement(layout, {buffer.tensor: one}) is None:
+                found[buffer.tensor] = one
+                break
+    return found
+
+
+def _near(layout: Layout, number: int, side: int) -> list[int]:
+    """Sizes that a nest may agree on: those of its loops, and some others."""
+    found = [1, 2, 3, layout.axes.buffers[number].sides[side]]
+    for home in layout.homes:
+        if home.buffer == number:
+            uses = [(at, layout.axes.operators[at].uses[k]) for at, k in home.uses]
+            found += [turn.tile * k for turn in home.above if turn.cuts(uses, side) for k in (1, 1, 2)]
+    return found
 
 
 def random_plan(random: Random, most: int = 6) -> tuple[TileRates, list[Part], list[SimGroup]]:
@@ -232,8 +264,8 @@ def timed(tiles: TileRates, parts: list[Part], *, walk_all: bool) -> tuple[Clock
         load = tiles.first("loads") if home.load is None else home.load
         return load, tiles.first("stores") if home.store is None else home.store
 
-    for tree, layout, work, accumulator, beside in parts:
-        times.run(tree, Durations(layout, tiles, work, accumulator), channels, beside=beside)
+    for tree, layout, work, accumulator, beside, in_tiles in parts:
+        times.run(tree, Durations(layout, tiles, work, accumulator, in_tiles), channels, beside=beside)
         crosses = [layout.places[one.number].crosses for one in tree.moving]
         same &= crosses == times.states()
     end = times.finish()
@@ -268,6 +300,7 @@ def time_trial(seed: int, most: int = 6, change: Callable[[Clocked], None] | Non
     found += ["skips periods"] * (walked < every)
     found += ["beside"] * any(part[4] for part in parts)
     found += ["as many bytes in use as the scratch"] * (in_use == room)
+    found += ["tensors in tiles"] * any(part[5] for part in parts)
     places = [place for part in parts for place in part[1].places]
     found += ["copies"] * any(place.copies > 1 for place in places)
     found += ["a ring"] * any(place.ring is not None for place in places)

@@ -44,7 +44,7 @@ void bind(nb::module_& m) {
                  Field("scratchpad", &Rates::scratchpad));
     given<Work>(m, "TimedWork", Field("products", &Work::products), Field("vector", &Work::vector));
     given<Stored>(m, "TimedStored", Field("whole", &Stored::whole), Field("constant", &Stored::constant),
-                  Field("on_chip", &Stored::on_chip));
+                  Field("on_chip", &Stored::on_chip), Field("tile", &Stored::tile), Field("in_fills", &Stored::in_fills));
     given<Kept>(m, "TimedKept", Field("buffer", &Kept::buffer), Field("copies", &Kept::copies), Field("load", &Kept::load),
                 Field("store", &Kept::store))
         .def_ro("buffer", &Kept::buffer)

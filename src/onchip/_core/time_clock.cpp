@@ -241,9 +241,44 @@ void Walk::ended(int m) {
     (moving.owned ? owned_ : shared_).push_back({m, transfer(moving, home, width, moving.store), count * width});
 }
 
+// The contiguous pieces of a box of a buffer in tiles, and their bytes rounded up to bursts. A piece ends in a tile
+// where the box has not all of it; else it goes on over the tiles that follow.
+void Walk::pieces(const Moving& moving, const Home& home, Bytes width, Bytes burst, std::int64_t& count, Bytes& crossing) const {
+    const auto &tile = problem_.stored[home.buffer].tile, &sides = problem_.group.buffers[home.buffer].sides;
+    const std::size_t n = tile.size();
+    std::int64_t inside = 1;
+    std::size_t apart = n, last = n;  // sides of which every tile is a piece of its own; the last one with a part of a tile
+    for (std::size_t s = 0; s < n; ++s)
+        if (length(home, moving.home, s) < tile[s] && sides[s] % tile[s] == 0) last = s;
+    if (last == n)
+        while (apart) {
+            --apart;
+            const std::int64_t own = length(home, moving.home, apart);
+            inside *= own;
+            if (own < sides[apart]) break;
+        }
+    const auto go = [&](const auto& self, std::size_t s, std::int64_t many, std::int64_t piece) -> void {
+        if (s == apart) {
+            count += many;
+            crossing += many * ((piece * width + burst - 1) / burst * burst);
+            return;
+        }
+        const std::int64_t own = length(home, moving.home, s), full = own / tile[s], rest = own % tile[s];
+        for (const auto& [height, times] : {std::pair(tile[s], full), std::pair(rest, std::int64_t{rest > 0})})
+            if (times) last < n && s < last ? self(self, s + 1, many * times * height, piece) : self(self, s + 1, many * times, piece * height);
+    };
+    go(go, 0, 1, inside);
+}
+
 Time Walk::transfer(const Moving& moving, const Home& home, Bytes width, int number) const {
     const Channel& channel = problem_.rates.channels[nth(number)];
     std::int64_t pieces = 1, piece = 1;
+    if (!moving.in_fills && !problem_.stored[home.buffer].tile.empty()) {
+        std::int64_t count = 0;
+        Bytes bytes = 0;
+        this->pieces(moving, home, width, channel.burst, count, bytes);
+        return channel.transfer + count * channel.piece + problem_.crossing[nth(number)].of(bytes);
+    }
     if (moving.in_fills) {
         piece = elements(home, moving.home);
     } else {

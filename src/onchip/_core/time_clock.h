@@ -58,6 +58,7 @@ class Walk {
     bool find_last(int number, Set users, State& state);
     bool last_now(const State& state, int leaf, int home) const;
     Time step(const Leaf& leaf, Time& work) const;
+    void pieces(const Moving& moving, const Home& home, Bytes width, Bytes burst, std::int64_t& count, Bytes& crossing) const;
     Time transfer(const Moving& moving, const Home& home, Bytes width, int channel) const;
     std::int64_t length(const Home& home, int number, std::size_t side) const;
     std::int64_t elements(const Home& home, int number) const;

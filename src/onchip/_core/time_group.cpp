@@ -102,6 +102,12 @@ Problem::Problem(std::vector<nests::Operator> operators, std::vector<nests::Buff
     for (Id b = 0; b < stored.size(); ++b)
         if (stored[b].whole.size() != group.buffers[b].sides.size())
             throw std::invalid_argument("time: a buffer has other sides than its tensor");
+    for (Id b = 0; b < stored.size(); ++b) {
+        const auto &tile = stored[b].tile, &sides = group.buffers[b].sides;
+        bool fits = tile.empty() || (tile.size() == sides.size() && stored[b].whole == sides);
+        for (std::size_t s = 0; fits && s < tile.size(); ++s) fits = tile[s] >= 1 && tile[s] <= sides[s];
+        if (!fits) throw std::invalid_argument("time: a buffer lies in tiles of other sides");
+    }
     if (group.classes.size() > nests::most) throw std::invalid_argument("time: at most 64 classes of axes");
     if (rates.vector) vector = Ratio(picoseconds, *rates.vector);
     if (rates.scratchpad) scratchpad = Ratio(picoseconds, *rates.scratchpad);

@@ -51,6 +51,8 @@ struct Stored {
     std::vector<std::int64_t> whole;  // the sides of the tensor of which it is a part
     bool constant = false;
     bool on_chip = false;  // it lies there whole: no home, nothing moves
+    std::vector<std::int64_t> tile;  // by side, of a tensor that lies in DRAM in tiles; else empty
+    bool in_fills = false;  // every fill is one piece, however it is cut
 };
 
 // A buffer that a body keeps; channels below 0 are the chip's first.

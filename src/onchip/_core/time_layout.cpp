@@ -28,7 +28,7 @@ bool Layout::derive(const Item& root) {
     }
     if (!finished() || !find_homes() || !in_place() || !slide()) return false;
     sizes();
-    if (!spilled() || !widths() || !find_moving()) return false;
+    if (!in_tiles() || !spilled() || !widths() || !find_moving()) return false;
     lay();
     return true;
 }
@@ -209,6 +209,39 @@ bool Layout::in_place() {
     return true;
 }
 
+// Fills of what lies in DRAM in tiles are whole tiles along every side, or lie in one.
+bool Layout::in_tiles() {
+    const Group& group = problem.group;
+    for (std::size_t h = 0; h < homes.size(); ++h) {
+        const Home& home = homes[h];
+        const auto& tile = problem.stored[home.buffer].tile;
+        if (tile.empty() || !problem.moves(home.buffer)) continue;
+        std::vector<int> around;
+        for (int b = home.body; b > 0; b = at(b).parent) around.push_back(b);
+        std::reverse(around.begin(), around.end());
+        for (std::size_t s = 0; s < tile.size(); ++s) {
+            const std::int64_t side = group.buffers[home.buffer].sides[s];
+            std::int64_t left = side;
+            if (tile[s] == side) continue;
+            for (const int b : around) {
+                const Body& body = at(b);
+                if (body.windows >= 0) {
+                    if (windows[nth(body.windows)].side[h] == static_cast<int>(s)) return refuse("windows slide over tiles");
+                    continue;
+                }
+                const bool cuts = std::all_of(home.uses.begin(), home.uses.end(),
+                                              [&](Id u) { return problem.side_class[u][s] == body.loop_class; });
+                if (!cuts || body.tile >= left) continue;
+                left = body.tile;
+                if (left % tile[s] == 0) continue;
+                if (tile[s] % left || side % tile[s]) return refuse("a fill is no whole tiles, and no part of one");
+                break;
+            }
+        }
+    }
+    return true;
+}
+
 bool Layout::find_moving() {
     const Group& group = problem.group;
     bytes = 0;
@@ -230,7 +263,7 @@ bool Layout::find_moving() {
         if (nth(one_.load) >= channels.size() || !channels[nth(one_.load)].loads || nth(one_.store) >= channels.size() ||
             !channels[nth(one_.store)].stores)
             return refuse("a channel does not go that way");
-        one_.in_fills = problem.stored[home.buffer].constant && count[home.buffer] == 1;
+        one_.in_fills = problem.stored[home.buffer].in_fills || (problem.stored[home.buffer].constant && count[home.buffer] == 1);
         const Access& first = group.accesses[home.uses[0]];
         const Id owner = stored ? static_cast<Id>(buffer.maker) : first.op;
         std::int64_t fills = 1;

@@ -132,6 +132,7 @@ class Layout {
     bool widths();
     bool spilled() const;
     bool find_moving();
+    bool in_tiles();
     void lay();
     void order_moving();
     bool below(Id use, int body) const;

@@ -295,21 +295,29 @@ bool Moves::split(Item&) {
     return true;
 }
 
-// Two neighbouring loops along the same class in one.
+// Two loops of a body along the same class in one, where the first or the second stood.
 bool Moves::merge(Item&) {
-    std::vector<std::pair<Item*, std::size_t>> all;
+    struct Pair {
+        Item* body;
+        std::size_t first, second;
+    };
+    std::vector<Pair> all;
     for (Item* body : bodies_)
         for (std::size_t n = 0; n + 1 < body->body.size(); ++n)
-            if (!body->body[n].leaf() && body->body[n].loop_class == body->body[n + 1].loop_class) all.emplace_back(body, n);
+            for (std::size_t m = n + 1; m < body->body.size(); ++m)
+                if (!body->body[n].leaf() && body->body[n].loop_class == body->body[m].loop_class) all.push_back({body, n, m});
     if (all.empty()) return false;
-    const auto [body, n] = all[random.below(all.size())];
-    Item& first = body->body[n];
-    Item& second = body->body[n + 1];
-    if (random.chance(500)) first.tile = second.tile;
-    for (Item& inner : second.body) first.body.push_back(std::move(inner));
+    const auto [body, n, m] = all[random.below(all.size())];
+    Item both = std::move(body->body[n]), second = std::move(body->body[m]);
+    if (random.chance(500)) both.tile = second.tile;
+    for (Item& inner : second.body) both.body.push_back(std::move(inner));
     for (const Kept& kept : second.keep)
-        if (!keeps(first, kept.buffer)) first.keep.push_back(kept);
-    erase_at(body->body, n + 1);
+        if (!keeps(both, kept.buffer)) both.keep.push_back(kept);
+    for (const Id b : second.ring)
+        if (std::count(both.ring.begin(), both.ring.end(), b) == 0) both.ring.push_back(b);
+    const bool late = random.chance(500);
+    body->body[late ? m : n] = std::move(both);
+    erase_at(body->body, late ? n : m);
     return true;
 }
 

@@ -11,6 +11,7 @@ constexpr std::int64_t most_steps = 2500;  // or twice those of the nest that is
 constexpr std::int64_t most_at_first = 200'000;
 constexpr std::size_t most_front = 24, most_starts = 8, most_chains = 16;
 constexpr int rounds = 5;  // 16, 8, 4, 2 chains, and one
+constexpr std::int64_t dearest = 5'000;  // see `price`
 constexpr int million = 1'000'000;
 
 // Nests from scratch: every operator in loops of its own along all of its axes, which keep all that moves.
@@ -56,24 +57,36 @@ Search::Search(const Problem& problem, const Asks& asks, const Limits<Progress>&
 
 bool Search::over() { return clock_.late(answer_.effort).has_value(); }
 
-std::optional<Found> Search::price(const Item& nest, Time below, std::int64_t steps) {
+// `dear`: a nest may take more bytes than there are, up to half as many again, and costs so many times the part by which
+// it does, in thousandths, more; 0: it may not.
+std::optional<Found> Search::price(const Item& nest, Time below, std::int64_t steps, std::int64_t dear) {
     answer_.effort += derived;
     const bool legal = layout_.derive(nest);
     for (const Windows& slid : layout_.windows)  // each turn is found for every operator and home
         answer_.effort += slid.turns * static_cast<std::int64_t>(problem_.group.size() + layout_.homes.size()) / 8;
-    if (!legal || layout_.need > asks_.room) return std::nullopt;
-    const Time crossing = cost_of(layout_.bytes), left = below - crossing;
+    const Bytes most = dear ? asks_.room + asks_.room / 2 : asks_.room;
+    if (!legal || layout_.need > most) return std::nullopt;
+    const std::int64_t least = million + dear * beyond(layout_.need);  // what it costs, in millionths
+    const Time crossing = cost_of(layout_.bytes), left = least > million ? Ratio(million, least).of(below) - crossing : below - crossing;
     if (layout_.floor() >= left) return std::nullopt;
     ++answer_.prices;
     const auto times = walk_.times(layout_, left, steps);
     answer_.effort += walk_.walked();
     if (!times) return std::nullopt;
     const Bytes scratch = layout_.extent();
-    if (scratch > asks_.room) return std::nullopt;
-    return Found{nest, *times, scratch, walk_.walked(), times->time + crossing};
+    if (scratch > most) return std::nullopt;
+    const Time cost = times->time + crossing, felt = scratch > asks_.room ? Ratio(million + dear * beyond(scratch), million).of(cost) : cost;
+    if (felt >= below) return std::nullopt;
+    return Found{nest, *times, scratch, walk_.walked(), cost, scratch <= asks_.room, felt};
+}
+
+// The part of the room, in thousandths, that so many bytes take beyond it.
+std::int64_t Search::beyond(Bytes bytes) const {
+    return bytes > asks_.room ? (bytes - asks_.room) * 1000 / std::max<Bytes>(asks_.room, 1) + 1 : 0;
 }
 
 void Search::note(const Found& found) {
+    if (!found.fits) return;
     if (!answer_.best || found.cost < answer_.best->cost) answer_.best = found;
     auto& front = answer_.front;
     for (const Found& known : front)
@@ -100,15 +113,21 @@ bool Search::fits(Item& nest) {
     return need <= asks_.room;
 }
 
-std::optional<Found> Search::begin(const Item& start) {
+// Adds a start to the pool as it is, if it is not far beyond the room, and so changed that it fits.
+void Search::begin(const Item& start, std::vector<Found>& pool) {
+    const auto add = [&](const Item& nest) {
+        auto found = price(nest, never, most_at_first, dearest);
+        if (!found) return false;
+        note(*found);
+        pool.push_back(std::move(*found));
+        return pool.back().fits;
+    };
+    if (add(start)) return;
     Item nest = start;
-    if (!fits(nest)) return std::nullopt;
-    auto found = price(nest, never, most_at_first);
-    if (found) note(*found);
-    return found;
+    if (fits(nest)) add(nest);
 }
 
-Found Search::chain(Found from, std::int64_t effort, int slack) {
+Found Search::chain(Found from, std::int64_t effort, int slack, std::int64_t dear) {
     const std::int64_t until = answer_.effort + effort, began = answer_.effort;
     Found now = from, best = std::move(from);
     while (answer_.effort < until && !over()) {
@@ -117,22 +136,20 @@ Found Search::chain(Found from, std::int64_t effort, int slack) {
         const std::int64_t left = million - (answer_.effort - began) * million / effort;  // of a million
         const std::int64_t a = static_cast<std::int64_t>(moves_.random.below(million)), b = static_cast<std::int64_t>(moves_.random.below(million));
         const std::int64_t by = left * left / million * slack / million * a / million * b / million;  // of a million
-        const Time below = now.cost + now.cost / million * by + 1;
-        auto found = price(tried, below, std::max(most_steps, 2 * now.walked));
+        const Time below = now.felt + now.felt / million * by + 1;
+        auto found = price(tried, below, std::max(most_steps, 2 * now.walked), dear);
         if (!found) continue;
         now = std::move(*found);
         note(now);
-        if (now.cost < best.cost) best = now;
+        if (now.felt < best.felt) best = now;
     }
     return best;
 }
 
 Answer Search::run() {
     std::vector<Found> pool;
-    const auto by_cost = [](const Found& a, const Found& b) { return a.cost < b.cost; };
-    const auto add = [&](const Item& start) {
-        if (auto found = begin(start)) pool.push_back(std::move(*found));
-    };
+    const auto by_cost = [](const Found& a, const Found& b) { return a.felt < b.felt; };
+    const auto add = [&](const Item& start) { begin(start, pool); };
     for (const Item& start : asks_.starts) add(start);
     for (const std::int64_t tile : {1, 32, 256}) add(alone(problem_, tile));
     if (pool.empty()) return answer_;
@@ -144,7 +161,11 @@ Answer Search::run() {
     const std::int64_t round = std::max<std::int64_t>(1, asks_.effort / rounds);
     for (int n = 0; n < rounds; ++n, slack = slack * 2 / 5) {
         const std::int64_t each = std::max<std::int64_t>(1, round / static_cast<std::int64_t>(pool.size()));
-        for (Found& one_ : pool) one_ = chain(std::move(one_), each, slack);
+        const std::int64_t dear = n + 1 < rounds ? dearest / rounds * (n + 1) : 0;
+        if (!dear && answer_.best)
+            for (Found& one_ : pool)
+                if (!one_.fits) one_ = *answer_.best;
+        for (Found& one_ : pool) one_ = chain(std::move(one_), each, slack, dear);
         std::stable_sort(pool.begin(), pool.end(), by_cost);
         pool.resize((pool.size() + 1) / 2);
     }

@@ -17,6 +17,8 @@ struct Found {
     Bytes scratch = 0;
     std::int64_t walked = 0;  // steps
     Time cost = 0;            // picoseconds, with the price of its bytes
+    bool fits = true;
+    Time felt = 0;            // the cost, and more for bytes beyond the room
 };
 
 struct Answer {
@@ -42,10 +44,11 @@ class Search {
     Answer run();
 
   private:
-    std::optional<Found> price(const Item& nest, Time below, std::int64_t steps);
+    std::optional<Found> price(const Item& nest, Time below, std::int64_t steps, std::int64_t dear = 0);
     Time cost_of(Bytes bytes) const { return worth_ ? worth_->of(bytes) : 0; }
-    std::optional<Found> begin(const Item& start);
-    Found chain(Found from, std::int64_t effort, int slack);
+    void begin(const Item& start, std::vector<Found>& pool);
+    Found chain(Found from, std::int64_t effort, int slack, std::int64_t dear);
+    std::int64_t beyond(Bytes bytes) const;
     bool fits(Item& nest);
     void note(const Found& found);
     bool over();

@@ -14,7 +14,20 @@ from onchip.check.replay import replay_and_keep
 from onchip.check.rules import Broken
 from onchip.machines.chip import RATES, Chip
 from onchip.network import Network
-from onchip.plans import Cache, Group, Instruction, Pin, Plan, PlanChip, Result, Section, State, Status, bind
+from onchip.plans import (
+    Cache,
+    Group,
+    Instruction,
+    Pin,
+    Plan,
+    PlanChip,
+    Result,
+    Section,
+    State,
+    Status,
+    TensorLayout,
+    bind,
+)
 
 __all__ = ["certify", "plan_chip_of"]
 
@@ -32,6 +45,7 @@ def certify(
     pins: Sequence[Pin] = (),
     state: Sequence[State] = (),
     caches: Sequence[Cache] = (),
+    layouts: Sequence[TensorLayout] = (),
     sections: Sequence[Section] = (),
     options: Mapping[str, str | int | float | bool | None] | None = None,
     peak_lower_bound_bytes: int | None = None,
@@ -72,6 +86,7 @@ def certify(
         pins=tuple(pins),
         state=tuple(state),
         caches=tuple(caches),
+        layouts=tuple(layouts),
         sections=tuple(sections),
         options=dict(options or {}),
     )

@@ -13,6 +13,7 @@ from onchip.check.joins import concat_offsets, joined_offsets
 from onchip.check.machine_state import State
 from onchip.check.memories import Space, accesses_of
 from onchip.check.nest_beside import prove_beside, prove_nests_on_chip
+from onchip.check.nest_layouts import prove_layouts
 from onchip.check.operator_overlap import prove_overlap
 from onchip.check.ring_overlap import loses_a_byte
 from onchip.check.rules import Broken, broken
@@ -66,6 +67,7 @@ def interpret(plan: Plan, start: Callable[[Plan], Machine] | None = None) -> Fig
     try:
         machine = (start or Machine)(plan)
         prove_nests_on_chip(plan, machine.units)
+        prove_layouts(plan, machine.units)
     except Broken as refusal:
         raise refusal.illegal() from None
     for index, instruction in enumerate(plan.program):

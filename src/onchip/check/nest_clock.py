@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from onchip.check.nest_durations import PICOSECONDS, Durations, Work, prove_array
+from onchip.check.nest_layouts import tiles_of_buffers
 from onchip.check.nest_times import NestTimes, NoTimes, Timeline, Totals
 from onchip.check.nest_walk import Moving, Tree, tree_of
 from onchip.check.nests import Layout, leaving_of
@@ -126,6 +127,7 @@ class NestClock:
             raise NoTimes("has pins, states or caches")
         self.plan, self.units, self.tiles = plan, units, plan.chip.tiles
         self.groups = {group.name: group for group in plan.groups}
+        self.layouts = {plan.network.tensor_id[one.tensor]: one for one in plan.layouts}
         self.bytes = {t.name: t.bytes for t in plan.network.tensors}
         self.nests = NestTimes(self.tiles, walk_all=walk_all, timeline=timeline)
         self.names: list[str] = []
@@ -202,7 +204,8 @@ class NestClock:
         tree = tree_for(self.plan.network, group, unit.nest)
         try:
             work = work_of(self.plan.network, unit.nest)
-            durations = Durations(unit.nest, self.tiles, work, self.plan.chip.accumulator_bytes)
+            in_tiles = tiles_of_buffers(unit.nest, self.layouts)
+            durations = Durations(unit.nest, self.tiles, work, self.plan.chip.accumulator_bytes, in_tiles)
             totals = self.nests.run(tree, durations, channels_on(self.tiles), beside=group.tiling.beside)
         except NoTimes as reason:
             raise NoTimes(f"runs group {name}, which {reason}") from None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 
+from onchip.check.nest_pieces import pieces_of
 from onchip.check.nest_walk import Moving, Visit
 from onchip.check.nests import Layout
 from onchip.check.rules import broken
@@ -15,6 +17,8 @@ from onchip.network.axes import Use
 __all__ = ["Durations", "Work", "prove_array"]
 
 PICOSECONDS = 10**12
+
+NONE_IN_TILES: Mapping[int, Sequence[int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,20 @@ def _refuse(group: str, operator: str, what: str) -> None:
 class Durations:
     """The durations of one nest on a chip with `tiles`. `work` is that of its operators, by position.
 
-    `accumulator` are the bytes of a sum that is not complete, if that is more than an element.
+    `accumulator` are the bytes of a sum that is not complete, if that is more than an element. `in_tiles` are
+    the tiles of buffers that lie in DRAM in tiles, by number, in the sides of the buffer.
     """
 
     def __init__(
-        self, layout: Layout, tiles: TileRates, work: Sequence[Work], accumulator: int | None
+        self,
+        layout: Layout,
+        tiles: TileRates,
+        work: Sequence[Work],
+        accumulator: int | None,
+        in_tiles: Mapping[int, Sequence[int]] = NONE_IN_TILES,
     ) -> None:
         self.layout, self.tiles, self.work, self.accumulator = layout, tiles, work, accumulator
+        self.in_tiles = in_tiles
         count = [0] * len(layout.axes.buffers)
         for home in layout.homes:
             count[home.buffer] += 1
@@ -72,24 +83,26 @@ class Durations:
 
     def transfer(self, one: Moving, lengths: Sequence[int], width: int, channel: Channel) -> int:
         """Return the picoseconds of the transfer of a box of a buffer, `width` bytes an element."""
-        pieces, piece = self.pieces(one, lengths)
-        burst = channel.burst_bytes
-        moved = pieces * (-(-piece * width // burst) * burst)
+        pieces = self.pieces(one, lengths)
+        burst, count = channel.burst_bytes, sum(pieces.values())
+        moved = sum(n * (-(-piece * width // burst) * burst) for piece, n in pieces.items())
         through = -(-moved * PICOSECONDS // channel.bytes_per_second)
-        return channel.transfer_picoseconds + pieces * channel.piece_picoseconds + through
+        return channel.transfer_picoseconds + count * channel.piece_picoseconds + through
 
-    def pieces(self, one: Moving, lengths: Sequence[int]) -> tuple[int, int]:
-        """Return the contiguous pieces of a box, and the elements of each."""
+    def pieces(self, one: Moving, lengths: Sequence[int]) -> Mapping[int, int]:
+        """Return how many contiguous pieces of how many elements a box has."""
+        buffer = self.layout.axes.buffers[one.home.buffer]
         if self.in_fills[one.home.buffer]:
-            return 1, prod(lengths)
-        whole = self.layout.axes.buffers[one.home.buffer].whole
+            return {prod(lengths): 1}
+        if one.home.buffer in self.in_tiles:
+            return pieces_of(lengths, buffer.sides, self.in_tiles[one.home.buffer])
         piece, rest = 1, len(lengths)
         while rest:
             rest -= 1
             piece *= lengths[rest]
-            if lengths[rest] < whole[rest]:
+            if lengths[rest] < buffer.whole[rest]:
                 break
-        return prod(lengths[:rest]), piece
+        return {piece: prod(lengths[:rest])}
 
     def step(self, visit: Visit, ranges: Sequence[range], *, goes_on: bool) -> tuple[int, int]:
         """Return the picoseconds of a step over these indices, and those of its products alone.

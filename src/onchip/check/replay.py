@@ -163,6 +163,7 @@ def _about(plan: Plan) -> tuple[object, ...]:
         plan.pins,
         plan.state,
         plan.caches,
+        plan.layouts,
     )
     return (*parts, plan.sections, resident)
 

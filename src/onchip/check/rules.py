@@ -113,6 +113,7 @@ RULES: dict[str, str] = {
     "nest-copies": "copies and channels are of what a body keeps; those of sums hold one part after another",
     "nest-array": "on the sides of the chip's array lie axes of outputs, and of sums, each once",
     "nest-channels": "a buffer comes and goes through channels that the chip has, and that go that way",
+    "layout": "a tensor in tiles goes from nest to nest, and each fill of it is whole tiles, or lies in one",
     "nest-beside": "a group beside the one before it has its scratch then, and reads nothing that it stores",
     # the end, and the figures
     "operator-not-run": "at the end every operator has run",

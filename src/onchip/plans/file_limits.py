@@ -13,7 +13,17 @@ from onchip.base.fields import LIMIT, members
 from onchip.machines.chip import MAX_ACCUMULATOR, MAX_ALIGNMENT, RATES, Memory
 from onchip.machines.tile_rates import TileRates
 from onchip.plans.nest import Nest
-from onchip.plans.program import Group, Instruction, MemoryUse, Plan, PlanChip, Result, Section, Timed
+from onchip.plans.program import (
+    Group,
+    Instruction,
+    MemoryUse,
+    Plan,
+    PlanChip,
+    Result,
+    Section,
+    TensorLayout,
+    Timed,
+)
 from onchip.plans.rows import Rows
 
 __all__ = ["FORMAT", "NESTS", "Option", "format_of", "nests_format", "plan_chip", "refuse_unwritable"]
@@ -21,7 +31,8 @@ __all__ = ["FORMAT", "NESTS", "Option", "format_of", "nests_format", "plan_chip"
 FORMAT = "onchip.plan/1"
 
 NESTS = "onchip.plan/2"
-"""The format of files in which a group runs as a nest or by rows; all others are written in `FORMAT`."""
+"""The format of files in which a group runs as a nest or by rows, or a tensor lies in tiles; all others are
+written in `FORMAT`."""
 
 Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""
@@ -29,7 +40,8 @@ Option = str | int | float | bool | None
 
 def format_of(plan: Plan) -> str:
     """Return the format in which a plan is written."""
-    return NESTS if any(isinstance(group.tiling, Nest | Rows) for group in plan.groups) else FORMAT
+    nests = any(isinstance(group.tiling, Nest | Rows) for group in plan.groups)
+    return NESTS if nests or plan.layouts else FORMAT
 
 
 def nests_format(stated: str) -> bool:
@@ -156,5 +168,6 @@ def _parts(plan: Plan) -> Iterator[_Part]:
         for m in members(Group):
             item = f"tiling of {group.name}" if m.name == "tiling" else group.name
             yield item, m.hint, (getattr(group, m.name),)
+    yield lambda _, one: f"layout of {one.tensor}", TensorLayout, plan.layouts
     yield lambda _, section: f"section {section.name}", Section, plan.sections
     yield lambda n, _: f"program[{n}]", Instruction, plan.program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, get_args
 
@@ -37,12 +37,13 @@ from onchip.plans.program import (
     Rows,
     Section,
     State,
+    TensorLayout,
     Timed,
 )
 
 __all__ = ["from_json", "to_json"]
 
-_ROWS = ("program", "groups", "pins", "state", "caches", "timing", "sections")
+_ROWS = ("program", "groups", "pins", "state", "caches", "layouts", "timing", "sections")
 """Keys whose values are written one element a line."""
 
 _KINDS: tuple[type, ...] = get_args(Instruction)
@@ -70,6 +71,7 @@ def _wire_plan() -> Any:
             ("pins", tuple[_Pin, ...], ()),
             column("state", tuple[State, ...]),
             column("caches", tuple[Cache, ...]),
+            column("layouts", tuple[TensorLayout, ...]),
             column("options", Mapping[str, Option]),
             ("timing", list[list[Count]], []),
             column("sections", tuple[Section, ...]),
@@ -95,6 +97,7 @@ def to_json(plan: Plan) -> str:
         "pins": [_pin_object(p) for p in plan.pins],
         "state": [to_object(s) for s in plan.state],
         "caches": [to_object(c) for c in plan.caches],
+        "layouts": [to_object(one) for one in plan.layouts],
         "options": dict(plan.options),
         "timing": [
             [t.index, t.start, t.end, *([] if t.fetched is None else [t.fetched])] for t in plan.timing
@@ -103,7 +106,7 @@ def to_json(plan: Plan) -> str:
     }
     parts = []
     for key, value in top.items():
-        if key in ("pins", "state", "caches", "timing", "sections") and not value:
+        if key in ("pins", "state", "caches", "layouts", "timing", "sections") and not value:
             continue
         if key == "network":
             inner = ",\n  ".join(f"{_dump(k)}: {_lines(v, '    ')}" for k, v in value.items())
@@ -163,6 +166,7 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         pins=tuple(_pin(p, i, where) for i, p in enumerate(wire.pins)),
         state=tuple(from_wire(State, s) for s in wire.state or ()),
         caches=tuple(from_wire(Cache, c) for c in wire.caches or ()),
+        layouts=_layouts(wire.layouts or (), nests, where),
         options=wire.options or {},
         timing=tuple([_timed(row, where) for row in wire.timing]),
         sections=tuple(from_wire(Section, s) for s in wire.sections or ()),
@@ -195,6 +199,12 @@ def _group(wire: Any, index: int, nests: bool, where: str) -> Any:
     except ValueError as problem:
         raise PlanFormatError(str(problem), where=where, item=f"groups[{index}]") from None
     return group
+
+
+def _layouts(wires: Sequence[Any], nests: bool, where: str) -> tuple[TensorLayout, ...]:
+    if wires and not nests:
+        raise PlanFormatError(f"need a file of format {NESTS!r}", where=where, item="layouts")
+    return tuple(from_wire(TensorLayout, one) for one in wires)
 
 
 def _pin_object(pin: Pin) -> dict[str, Any]:

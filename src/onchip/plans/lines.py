@@ -17,13 +17,23 @@ import msgspec
 
 from onchip.base.codec import taken, wire_type
 from onchip.base.fields import COUNTS, LIMIT, Member, getter, members, word_of
-from onchip.plans.program import Cache, MemoryUse, Moved, PinnedTensor, PinnedWeights, State, Timed
+from onchip.plans.program import (
+    Cache,
+    MemoryUse,
+    Moved,
+    PinnedTensor,
+    PinnedWeights,
+    State,
+    TensorLayout,
+    Timed,
+)
 from onchip.plans.text_words import Word, address, counted, counts, integer, names, scalar, word
 
 __all__ = ["FACTS", "line_of", "read_line", "row_reader", "to_row"]
 
 FACTS = {
     ("cache",): Cache,
+    ("layout",): TensorLayout,
     ("moved",): Moved,
     ("pin", "tensor"): PinnedTensor,
     ("pin", "weights"): PinnedWeights,

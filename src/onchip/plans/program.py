@@ -49,6 +49,7 @@ __all__ = [
     "State",
     "Status",
     "Store",
+    "TensorLayout",
     "TileRates",
     "Tiling",
     "Timed",
@@ -463,11 +464,25 @@ class Timed:
     fetched: int | None = field(default=None, metadata=wire(placed=True))
 
 
+@dataclass(frozen=True, slots=True)
+class TensorLayout:
+    """`tensor` lies in DRAM in tiles, each of which lies there in one piece, and not row by row.
+
+    Its elements are those of `sides`, outermost first, of each of which a tile takes up to `tile` indices.
+    Tiles follow each other row-major, and so do the elements of each.
+    """
+
+    tensor: str
+    sides: tuple[int, ...] = field(metadata=wire("sides"))
+    tile: tuple[int, ...] = field(metadata=wire("tile"))
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A program for one network on one chip within `budget` bytes of scratchpad, with its figures.
 
     `options` records how it was made (granularity, weights, order, element, ...): values are JSON scalars.
+    `layouts` are of tensors between nests that do not lie in DRAM row by row.
     `timing` lists the start and end of every copy and run, in program order; it is empty if the chip has no
     rates. `proof` is the digest of claims that a planner proved in this process (`onchip.plans.claim`): it is
     not a part of the plan, not written to files, and empty in a plan that was read. Neither is `kept`, where
@@ -486,6 +501,7 @@ class Plan:
     state: tuple[State, ...] = ()
     sections: tuple[Section, ...] = ()
     caches: tuple[Cache, ...] = ()
+    layouts: tuple[TensorLayout, ...] = ()
     proof: str = field(default="", compare=False, repr=False)
     kept: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 

@@ -30,6 +30,7 @@ from onchip.plans.program import (
     Stage,
     State,
     Status,
+    TensorLayout,
     Tiling,
     Timed,
 )
@@ -104,6 +105,8 @@ class _Reader:
                         raise ValueError(f"{what} a file of format {NESTS}")
                     _block(facts, kind, words[1:], lines)
                 else:
+                    if words[0] == ("layout", False) and not self.nests:
+                        raise ValueError(f"a layout needs a file of format {NESTS}")
                     _fact(facts, words)
             except ValueError as problem:
                 raise self.refuse(str(problem)) from None
@@ -175,6 +178,7 @@ class _Reader:
             pins=made(PinnedTensor, PinnedWeights),
             state=made(State),
             caches=made(Cache),
+            layouts=made(TensorLayout),
             options=facts.options,
             timing=made(Timed),
             sections=tuple(facts.sections),

@@ -66,7 +66,7 @@ def to_text(plan: Plan) -> str:
     lines += [f"rate {key} {value!r}" for key, value in rates if value is not None]
     lines.append(f"budget {plan.budget}")
     lines += [line for g in plan.groups for line in _group(g)]
-    lines += [line_of(fact) for fact in (*plan.pins, *plan.state, *plan.caches)]
+    lines += [line_of(fact) for fact in (*plan.pins, *plan.state, *plan.caches, *plan.layouts)]
     lines += [f"option {word(k)} {json.dumps(v)}" for k, v in plan.options.items()]
     figures = [(f.name, getattr(plan.result, f.name)) for f in fields(Result)]
     lines += [f"result {name} {value}" for name, value in figures if isinstance(value, int | float)]

@@ -23,6 +23,7 @@ __all__ = [
     "caches_sentence",
     "cost_of_dram",
     "largest",
+    "layouts_sentence",
     "memory_rows",
     "memory_sentence",
     "moved_bytes",
@@ -342,6 +343,22 @@ def strategy_sentences(plan: Plan) -> tuple[str, ...]:
         proved = "the least there is" if literal == least else f"at least {exact(least)}"
         found.append(f"With the first spill of an input charged: {exact(literal)} of traffic, {proved}.")
     return tuple(found)
+
+
+SHOWN_LAYOUTS = 3
+"""The most tensors in tiles that a sentence names."""
+
+
+def layouts_sentence(plan: Plan) -> str:
+    """Return which tensors lie in DRAM in tiles, the first few by name; empty if all lie row by row."""
+    if not plan.layouts:
+        return ""
+    named = (
+        f"{visible(one.tensor)} ({'x'.join(map(str, one.tile))})" for one in plan.layouts[:SHOWN_LAYOUTS]
+    )
+    more = len(plan.layouts) - SHOWN_LAYOUTS
+    rest = f" and {more:,} more" if more > 0 else ""
+    return f"In DRAM in tiles, not row by row: {', '.join(named)}{rest}."
 
 
 def caches_sentence(plan: Plan) -> str:

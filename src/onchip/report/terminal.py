@@ -52,6 +52,8 @@ class Summary:
         yield Text(claims.status_sentence(self.plan, self.traffic), style="dim")
         if kept := findings.caches_sentence(self.plan):
             yield Text(kept)
+        if tiled := findings.layouts_sentence(self.plan):
+            yield Text(tiled)
         if worth := claims.standing_sentence(self.plan):
             yield Text(worth)
         if boundary := claims.boundary_sentence(self.plan):

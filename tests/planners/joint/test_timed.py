@@ -10,8 +10,9 @@ import pytest
 
 import onchip
 from nest_networks import network_of
-from onchip.base.errors import UsageError
+from onchip.base.errors import IllegalPlan, UsageError
 from onchip.check import check, plan_chip_of
+from onchip.check.figures import times_of
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network, bits, mask
@@ -22,7 +23,7 @@ from onchip.planners.joint.timed.answer import quickest, starts_of
 from onchip.planners.joint.timed.bound import least_picoseconds
 from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.hasten import Fastest
-from onchip.planners.joint.timed.joined import joined
+from onchip.planners.joint.timed.joined import joined, seamed
 from onchip.planners.joint.timed.partition import Efforts, partitioned_plan, streamed_of
 from onchip.planners.joint.timed.pricing import Opened, TimedGroup
 from onchip.planners.joint.timed.spelled import spelled
@@ -223,6 +224,52 @@ def test_nests_of_two_groups_in_one_keep_inside_what_lies_between() -> None:
     assert isinstance(other, GroupAxes)
     views = replace(other, buffers=tuple(replace(b, name=f"{b.name} seen alone") for b in other.buffers))
     assert joined(first, second, axes[0, 1], [axes[0,], views]) is None  # type: ignore[arg-type,list-item]
+
+
+def test_a_loop_of_each_part_may_become_one_loop() -> None:
+    """It stands where either stood, in the tile of either; as many bytes cross."""
+    network = WORDED.network
+    ids = (0, 1)
+    group = TimedGroup(network, ids, frozenset(bits(mask(range(len(network.tensors))))), TILES)
+    first = Loop((("up", 1),), 2, (Leaf("up"),), ("A",), ways=Ways((("A", 2),)))
+    second = Loop((("down", 2),), 3, (Leaf("down"),), ("B",))
+    apart = Nest((first, second), ("x", "z"))
+    found = list(seamed(apart, 1))
+    assert {(one.body[0].tile, len(one.body)) for one in found if isinstance(one.body[0], Loop)} == {
+        (2, 1),
+        (3, 1),
+    }
+    before = group.priced(apart, 1_000)
+    assert before is not None
+    for nest in found:
+        after = group.priced(nest, 1_000)
+        assert after is not None
+        assert after.bytes == before.bytes
+
+
+def test_tensors_between_groups_lie_in_tiles_unless_that_is_forbidden() -> None:
+    """Two products, each in a group, in boxes that are not whole rows: in tiles they are fewer pieces."""
+    network = network_of(
+        "m=16 d=16 f=16 y=16",
+        ["one MatMul: a(m,f) = x(m,d) A(d,f)", "two MatMul: b(m,y) = a(m,f) B(f,y)"],
+        ["x"],
+        ["b"],
+    ).network
+    made = onchip.plan(network, CHIP, 160, fuse=True, objective="latency")
+    rows = onchip.plan(network, CHIP, 160, fuse=True, objective="latency", dram_tiles=False)
+    check(made)
+    check(rows)
+    assert (made.options["dram_tiles"], rows.options["dram_tiles"]) == (True, False)
+    assert [one.tensor for one in made.layouts] == ["a"]
+    assert not rows.layouts
+    without = times_of(replace(made, layouts=()))
+    assert without is not None
+    assert made.result.latency_picoseconds is not None
+    assert made.result.latency_picoseconds < max(t.end for t in without)
+    unbound = replace(made.result, claim_sha256="")
+    denied = replace(made, options={**made.options, "dram_tiles": False}, result=unbound)
+    with pytest.raises(IllegalPlan, match="dram_tiles"):
+        check(denied)
 
 
 def layered(layers: int) -> Network:

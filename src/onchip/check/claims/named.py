@@ -131,6 +131,8 @@ def _tiled(plan: Plan, planner: str) -> str:
     joined = [step.operator for step in plan.program if isinstance(step, Join)]
     if planner == "joint" and not asked.get("concat_views") and joined:
         return f"option concat_views is not true, and {joined[0]} is joined in DRAM"
+    if planner == "joint" and asked.get("dram_tiles") is not True and plan.layouts:
+        return f"option dram_tiles is not true, and {plan.layouts[0].tensor} lies in tiles"
     if planner in ("fusion", "segments", "rows") and joined:
         return f"planner {planner} joins nothing in DRAM, and the plan does with {joined[0]}"
     if planner == "segments" and asked.get("input") == "held" and streams:

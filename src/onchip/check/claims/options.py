@@ -53,6 +53,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = MappingProxyType({
         "overlap": bool,
         "nests": bool,
         "concat_views": bool,
+        "dram_tiles": bool,
         "in_place": bool,
         "channel_tile": _CHANNELS,
         "seed": _SEED,

@@ -42,6 +42,12 @@ class JointOptions:
         "With tiles: the operands of a concat may lie side by side in DRAM, where they are its output.",
     )
 
+    dram_tiles: bool = option(
+        True,
+        "With tiles, for the least time: tensors between groups may lie in DRAM in tiles that their maker and"
+        " their readers move, and not row by row.",
+    )
+
     channel_tile: int | None = option(
         None,
         "With tiles: channels that are processed at a time (T_c); without, the chip's.",
@@ -51,7 +57,7 @@ class JointOptions:
         tile = self.channel_tile
         if tile is not None and (type(tile) is not int or not 1 <= tile <= 1 << 20):
             raise UsageError(f"{tile!r} is no number of channels from 1 to 1,048,576", item="channel_tile")
-        for name in ("fuse", "overlap", "nests", "concat_views"):
+        for name in ("fuse", "overlap", "nests", "concat_views", "dram_tiles"):
             value = getattr(self, name)
             if type(value) is not bool and not (name == "fuse" and value is None):
                 raise UsageError(f"{value!r} is neither True nor False", item=name)
@@ -65,6 +71,7 @@ class JointOptions:
             "overlap": ("--no-overlap", not self.overlap),
             "nests": ("--no-nests", not self.nests),
             "concat_views": ("--no-concat-views", not self.concat_views),
+            "dram_tiles": ("--no-dram-tiles", not self.dram_tiles),
         }
         for name, (flag, asked) in alone.items():
             if asked and name not in but:
@@ -107,6 +114,7 @@ class FusedPlacementOptions:
     overlap: bool = like(JointOptions, "overlap")
     nests: bool = like(JointOptions, "nests")
     concat_views: bool = like(JointOptions, "concat_views")
+    dram_tiles: bool = like(JointOptions, "dram_tiles")
     channel_tile: int | None = like(JointOptions, "channel_tile")
     in_place: bool = like(PlacementOptions, "in_place")
     objective: Literal["traffic", "peak", "latency", "energy", "edp"] = like(PlacementOptions, "objective")
@@ -125,6 +133,7 @@ class FusedPlacementOptions:
                 overlap=self.overlap,
                 nests=self.nests,
                 concat_views=self.concat_views,
+                dram_tiles=self.dram_tiles,
                 channel_tile=self.channel_tile,
             ),
             PlacementOptions(**{key: getattr(self, key) for key in (*SHARED, "objective")}),

@@ -147,7 +147,9 @@ def _in_time(
         limits.until(BYTES),
     )
     made = run.run()
-    return replace(made, plan=quickest(made.plan, run.problem, run.began, limits, goal))
+    return replace(
+        made, plan=quickest(made.plan, run.problem, run.began, limits, goal, tiled=options.dram_tiles)
+    )
 
 
 def _in_energy(

@@ -16,6 +16,8 @@ from onchip.planners.joint.timed.aim import Aim, Goal
 from onchip.planners.joint.timed.beside import side_by_side
 from onchip.planners.joint.timed.bound import least_picoseconds
 from onchip.planners.joint.timed.hasten import Fastest, Hastened, different, hastened
+from onchip.planners.joint.timed.layouts import Streams, layouts_for
+from onchip.planners.joint.timed.lying import ROWS, Lying, may_lie_in_tiles
 from onchip.planners.joint.timed.partition import Efforts, partitioned_plan
 from onchip.planners.joint.timed.starts import FewestBytes, Sliced, whole_operators
 from onchip.planners.limits import Limits
@@ -30,12 +32,12 @@ SAME_PRICE = 20
 """Prices that differ by less than one part in so many find the same plans."""
 
 EFFORTS = Efforts(
-    first=800_000,
+    first=3_200_000,
     long=6_000_000,
     least=100_000,
-    first_together=100_000_000,
+    first_together=120_000_000,
     long_together=60_000_000,
-    most=300_000_000,
+    most=330_000_000,
 )
 """The efforts of searches for the partition: steps of nests that are walked, and forty for every nest that is
 looked at."""
@@ -55,7 +57,7 @@ SPACE = (
     "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
     " sides of the array, each operator run once; the plan: the groups of fewest bytes, whole operators, or"
     " neighbours of the network's order with tensors streamed or whole between them, each in the fastest nest"
-    " found"
+    " found, and tensors between them in DRAM row by row or in tiles"
 )
 
 
@@ -80,14 +82,17 @@ def quickest(
     limits: Limits,
     goal: Goal = "latency",
     starts: Starts | None = None,
+    *,
+    tiled: bool = True,
 ) -> Plan:
     """Return a plan of nests that is better than the plan of fewest bytes, as good as was found, and no worse
-    than any of `starts`, which are found if they are not given.
+    than any of `starts`, which are found if they are not given. `tiled` lets tensors between groups lie in
+    tiles in DRAM.
 
     `optimal` where its time is the bound of `least_picoseconds`, or the product of energy and time that of
     their bounds. Raises `NegativeAnswer` where the law of time says nothing of some run, or no nest has room.
     """
-    answers = _Answers(plan, problem, began, limits, goal)
+    answers = _Answers(plan, problem, began, limits, goal, tiled=tiled)
     starts = starts or answers.starts()
     aim = Aim(goal)
     if goal == "latency":
@@ -129,9 +134,20 @@ class _Bounds:
 class _Answers:
     """The plans of one network for a goal, each certified."""
 
-    def __init__(self, plan: Plan, problem: FusionProblem, began: float, limits: Limits, goal: Goal) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        problem: FusionProblem,
+        began: float,
+        limits: Limits,
+        goal: Goal,
+        *,
+        tiled: bool = True,
+    ) -> None:
         assert plan.chip.tiles is not None
         self.plan, self.problem, self.began, self.limits, self.goal = plan, problem, began, limits, goal
+        self.tiled = tiled
+        self.lying = Lying(open=may_lie_in_tiles(plan.network)) if tiled else ROWS
         least = least_bytes(problem)
         self.bounds = _Bounds(
             least,
@@ -156,7 +172,7 @@ class _Answers:
         best = min(starts.plans(), key=aim.value, default=None)
         refusal: NegativeAnswer | None = None
         limits = self.limits.share(PARTITIONED)
-        fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim)
+        fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim, self.lying)
         partitioned = partitioned_plan(self.plan, self.problem, fastest, EFFORTS)
         last = max(PLAN_EFFORT, ALL_EFFORT - fastest.spent)
         for start, most, together in (
@@ -181,15 +197,30 @@ class _Answers:
     def improved(self, start: Plan, most: int, together: int, aim: Aim) -> Plan:
         """Return a plan whose runs are searched for better nests, each with an effort of at most `most`, and
         all with `together`; some are beside the one before."""
-        fastest = Fastest(self.problem, self.plan, self.limits, 0, aim)
+        fastest = Fastest(self.problem, self.plan, self.limits, 0, aim, self.lying)
         fastest.effort = max(EFFORTS.least, min(most, together // max(1, different(start, fastest))))
         made = hastened(start, fastest)
+        if self.lying.open:
+            made = self.laid(start, made, fastest)
         alone = self.certified(made)
         found = side_by_side(alone, self.limits)
         if found is alone:
             return alone
         beside = self.certified(replace(made, program=found.program, groups=found.groups))
         return min(alone, beside, key=aim.value)
+
+    def laid(self, start: Plan, made: Hastened, fastest: Fastest) -> Hastened:
+        """Return the same with a layout for every tensor, and nests searched on for these."""
+        groups = []
+        for run, one in zip(made.runs, made.chosen, strict=True):
+            layout = fastest.group(run.operators, run.streamed).law(one.nest).layout
+            used = frozenset(b.tensor for b in layout.axes.buffers if b.tensor is not None)
+            groups.append(Streams(layout, run.streamed & used, used - run.streamed))
+        assert self.plan.chip.tiles is not None
+        layouts = layouts_for(self.plan.network, groups, self.lying.open, self.plan.chip.tiles)
+        again = Fastest(self.problem, self.plan, self.limits, 0, fastest.aim, Lying(layouts))
+        again.effort = fastest.effort // 2
+        return hastened(replace(start, program=made.program, groups=made.groups), again)
 
     def certified(self, made: Hastened) -> Plan:
         """Return the plan of a program, with what is claimed of it."""
@@ -209,7 +240,8 @@ class _Answers:
                 space=SPACE,
                 seconds=time.perf_counter() - self.began,
                 groups=made.groups,
-                options={**plan.options, "objective": self.goal},
+                layouts=made.layouts,
+                options={**plan.options, "objective": self.goal, "dram_tiles": self.tiled},
             )
 
         found = certified("feasible")

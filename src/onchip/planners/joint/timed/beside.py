@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from onchip.check.nest_clock import channels_on, tree_for, work_of
 from onchip.check.nest_durations import Durations
+from onchip.check.nest_layouts import tiles_of_buffers
 from onchip.check.nest_times import NestTimes, NoTimes
 from onchip.check.nest_walk import Tree
 from onchip.check.units import streams_of, units_of
@@ -60,13 +61,15 @@ class _Times:
             streamed=streams_of(plan.program),
             accumulator=self.accumulator,
         )
+        layouts = {plan.network.tensor_id[one.tensor]: one for one in plan.layouts}
         self.known: dict[str, tuple[Tree, Durations]] = {}
         for group in plan.groups:
             layout = units[group.name].nest
             with suppress(NoTimes):
                 if layout is not None:
                     work = work_of(plan.network, layout)
-                    durations = Durations(layout, self.tiles, work, self.accumulator)
+                    in_tiles = tiles_of_buffers(layout, layouts)
+                    durations = Durations(layout, self.tiles, work, self.accumulator, in_tiles)
                     self.known[group.name] = tree_for(plan.network, group, layout), durations
 
     def of(self, names: Sequence[str]) -> int | None:

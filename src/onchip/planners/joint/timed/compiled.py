@@ -16,6 +16,7 @@ from onchip.check.nest_times import NoTimes
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network, mask
 from onchip.network.axes import GroupAxes, axes_of
+from onchip.planners.joint.timed.lying import ROWS, Lying
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests.search import buffers_of, operators_of
 from onchip.plans import Leaf, Loop, Nest, Ways
@@ -75,8 +76,9 @@ class Compiled:
     """A group on a chip, ready to be priced and searched.
 
     `leaving` are the buffers (indices of `axes.buffers`) that leave the group, `whole` those that lie on chip
-    whole while it runs. With `paired` a loop may go along axes that no tensor links. Raises `ValueError` for
-    more than 64 operators, buffers or axes, and `NoTimes` for products that no axes give.
+    whole while it runs. With `paired` a loop may go along axes that no tensor links. `lying` says how tensors
+    lie in DRAM. Raises `ValueError` for more than 64 operators, buffers or axes, and for tensors that lie in
+    tiles of other sides, and `NoTimes` for products that no axes give.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Compiled:
         alignment: int = 1,
         accumulator: int | None = None,
         paired: bool = True,
+        lying: Lying = ROWS,
     ) -> None:
         self.axes = axes
         work = work_of_axes(network, axes)
@@ -97,7 +100,13 @@ class Compiled:
             operators=operators_of(axes),
             buffers=buffers_of(axes, leaving, accumulator),
             stored=[
-                _core.TimedStored(whole=b.whole, constant=b.tensor is None, on_chip=n in whole)
+                _core.TimedStored(
+                    whole=b.whole,
+                    constant=b.tensor is None,
+                    on_chip=n in whole,
+                    tile=lying.tile(b),
+                    in_fills=lying.one_piece(b),
+                )
                 for n, b in enumerate(axes.buffers)
             ],
             work=[_core.TimedWork(products=w.products, vector=w.vector) for w in work],
@@ -286,6 +295,7 @@ def compiled_for(
     *,
     alignment: int = 1,
     accumulator: int | None = None,
+    lying: Lying = ROWS,
 ) -> Compiled | None:
     """Return a group of operators that streams some tensors (roots); None where the core takes none."""
     axes = axes_of(network, operators)
@@ -309,7 +319,16 @@ def compiled_for(
         if b.tensor is not None and (b.maker is None or n in leaving) and b.tensor not in streamed
     ]
     try:
-        return Compiled(network, axes, tiles, leaving, whole, alignment=alignment, accumulator=accumulator)
+        return Compiled(
+            network,
+            axes,
+            tiles,
+            leaving,
+            whole,
+            alignment=alignment,
+            accumulator=accumulator,
+            lying=lying,
+        )
     except (NoTimes, ValueError):  # no times, or more operators, buffers or axes than the core takes
         return None
 

@@ -19,21 +19,25 @@ from onchip.planners.joint.renamed import renamed
 from onchip.planners.joint.timed.aim import Aim
 from onchip.planners.joint.timed.compiled import Compiled, NestTime, compiled_for
 from onchip.planners.joint.timed.copies import best_copies
+from onchip.planners.joint.timed.lying import ROWS, Lying
 from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest, spelled_nest
 from onchip.planners.joint.timed.pricing import Priced, TimedGroup
 from onchip.planners.joint.timed.rooms import RunAt, free_ranges, largest, runs_of
 from onchip.planners.joint.timed.spelled import bare
 from onchip.planners.limits import Limits
 from onchip.planners.nests import group_key
-from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch
+from onchip.plans import Group, Instruction, Nest, Plan, Run, Scratch, TensorLayout
 
 __all__ = ["Fastest", "Hastened", "different", "hastened"]
+
+TWO_SEARCHES = 400_000
+"""Twice this effort is for two searches: one from nests that are known, and one from nests of its own."""
 
 FEW_PRICES = 100
 """The most copies that are looked at for a nest of the plan of fewest bytes."""
 
 ONE_SEARCH = 8_000_000
-"""The effort of one search: several with other random numbers find more than a longer one."""
+"""The effort of one search at most: several with other random numbers find more than a longer one."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +48,24 @@ class Hastened:
     groups: tuple[Group, ...]
     runs: tuple[RunAt, ...]
     chosen: tuple[Priced, ...]
+    layouts: tuple[TensorLayout, ...] = ()
 
 
 class Fastest:
     """The best nest of a group in some room; groups that differ in names alone are searched once."""
 
     def __init__(
-        self, problem: FusionProblem, plan: Plan, limits: Limits, effort: int, aim: Aim | None = None
+        self,
+        problem: FusionProblem,
+        plan: Plan,
+        limits: Limits,
+        effort: int,
+        aim: Aim | None = None,
+        lying: Lying = ROWS,
     ) -> None:
         assert plan.chip.tiles is not None
         self.problem, self.tiles, self.limits, self.effort = problem, plan.chip.tiles, limits, effort
-        self.aim = aim or Aim()
+        self.aim, self.lying = aim or Aim(), lying
         self.spent = self.searches = 0
         self.groups: dict[tuple[int, ...], tuple[GroupAxes, object] | None] = {}
         self.known: dict[object, tuple[GroupAxes, Priced | None]] = {}
@@ -74,6 +85,7 @@ class Fastest:
             self.tiles,
             problem.alignment,
             problem.accumulator,
+            lying=self.lying,
         )
 
     def of(
@@ -125,7 +137,8 @@ class Fastest:
         axes, kind = same
         tensors = [b.tensor for b in axes.buffers]
         whole = tuple(n for n, t in enumerate(tensors) if t is not None and t not in streamed)
-        return axes, (kind, whole, None if own is None else _nameless(own, axes))
+        lies = tuple(map(self.lying.key, axes.buffers))
+        return axes, (kind, whole, lies, None if own is None else _nameless(own, axes))
 
     def in_more_room(self, key: object, room: int) -> tuple[GroupAxes, Priced] | None:
         """Return what was found in no less room than this, if it fits here, too."""
@@ -148,6 +161,7 @@ class Fastest:
             self.tiles,
             alignment=self.problem.alignment,
             accumulator=self.problem.accumulator,
+            lying=self.lying,
         )
 
     def search(
@@ -170,7 +184,7 @@ class Fastest:
         starts = list(NestsFor(self.problem, group, self.limits).few(room))
         spelled_ = [out for nest in starts if (out := spelled_nest(group, nest)) is not None]
         begun = spelled_ if known is None else [known.nest, *spelled_]
-        runs = max(1, effort // ONE_SEARCH)
+        runs = max(1, min(2, effort // TWO_SEARCHES), effort // ONE_SEARCH)
         # in turn from what is known, and from nests of its own alone; then from the others
         tries = [(begun if n % 2 == 0 else [], effort // runs) for n in range(runs)]
         rest = list(others)
@@ -238,7 +252,8 @@ def hastened(plan: Plan, fastest: Fastest) -> Hastened:
             program.append(Scratch(group_.name, low))
         program.append(Run(group_.name, _streaming(fastest, run, group_)))
     made = tuple(group for group, _ in groups.values())
-    return Hastened(tuple(program), made, tuple(runs), tuple(chosen))
+    layouts = tuple(fastest.lying.layouts.values())
+    return Hastened(tuple(program), made, tuple(runs), tuple(chosen), layouts)
 
 
 def _streaming(fastest: Fastest, run: RunAt, group: Group) -> tuple[tuple[str, int], ...]:

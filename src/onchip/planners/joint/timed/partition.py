@@ -10,6 +10,7 @@ gets better.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,7 +22,7 @@ from onchip.planners.joint import candidates
 from onchip.planners.joint.candidates import Kinds, closed
 from onchip.planners.joint.timed.bound import least_work
 from onchip.planners.joint.timed.hasten import Fastest
-from onchip.planners.joint.timed.joined import joined
+from onchip.planners.joint.timed.joined import joined, seamed
 from onchip.planners.joint.timed.pricing import Priced
 from onchip.planners.packing import Buffer, pack
 from onchip.plans import Alloc, Free, Group, Instruction, Nest, Plan, Run
@@ -29,9 +30,15 @@ from onchip.plans import Alloc, Free, Group, Instruction, Nest, Plan, Run
 __all__ = ["Efforts", "partitioned_plan", "streamed_of"]
 
 SMALL, LARGEST = 4, 7
-"""Most operators of any group, and of one that is `closed`."""
+"""Most operators of any group, and of one that is `closed`, or in a network of few operators."""
 
-ROUNDS = 4
+FEW = 16
+"""Most operators of a network in which every group is tried."""
+
+WITH_WHOLE = 3
+"""Groups that tensors leave less room are searched for so much less at first."""
+
+ROUNDS = 5
 """Times that the best partition is searched longer, and made again."""
 
 OPTIMISM = 24
@@ -158,7 +165,8 @@ class _Partitions:
             between = [t for t in self.between(best) if t not in tried and t not in best.whole]
             if not between:
                 break
-            t = max(between, key=lambda t: (self.size[t], -t))
+            saved = {t: self.saved(best, t) for t in between}
+            t = max(between, key=lambda t: (saved[t], -t))
             kind = self.kind[t]
             alike = [other for other in between if self.kind[other] == kind]
             together = len(alike) > 1 and kind not in alone
@@ -177,6 +185,13 @@ class _Partitions:
             return None
         return other
 
+    def saved(self, partition: Partition, t: int) -> int:
+        """Return the bytes that do not cross if a tensor is whole between groups: stored once, and fetched by
+        every group that reads it."""
+        position = {v: n for n, v in enumerate(self.order)}
+        groups = {bisect_right(partition.ends, position[r]) for r in bits(self.network.readers[t])}
+        return self.size[t] * (1 + len(groups - {bisect_right(partition.ends, self.maker[t])}))
+
     def between(self, partition: Partition) -> list[int]:
         """Return the tensors that go from one group to another."""
         return [
@@ -188,12 +203,10 @@ class _Partitions:
 
     def settled(self, whole: frozenset[int], below: int | None) -> Partition | None:
         """Return the best partition with some tensors whole, its groups searched longer than others."""
-        found = None
         for _ in range(ROUNDS):
-            other = self.best(whole, below)
-            if other is None:
-                return None if below is not None else found
-            found = other
+            found = self.best(whole, below)
+            if found is None:
+                return None
             if self.fastest.limits.over():
                 break
             groups = self.groups(found)
@@ -207,10 +220,13 @@ class _Partitions:
                 if kind not in self.searched:
                     self.group(first, end, whole, effort=longer)
                     self.searched.add(kind)
-        return found
+        return self.best(whole, below, hope=False)
 
-    def best(self, whole: frozenset[int], below: int | None) -> Partition | None:
-        """Return the best partition with some tensors whole; None if it is not below some cost."""
+    def best(self, whole: frozenset[int], below: int | None, *, hope: bool = True) -> Partition | None:
+        """Return the best partition with some tensors whole; None if it is not below some cost.
+
+        With `hope` groups that were not searched long cost a little less than is known of them.
+        """
         count = len(self.order)
         best: list[tuple[int, int] | None] = [(0, 0)]  # the cost up to an operator, the last group's first
         self.whole = whole
@@ -226,7 +242,7 @@ class _Partitions:
                 found = self.group(first, end, whole)
                 if found is not None:
                     cost = self.fastest.cost(found)
-                    if not self.long(first, end):
+                    if hope and not self.long(first, end):
                         cost -= cost // OPTIMISM
                     options.append((before[0] + cost, first))
             best.append(min(options, default=None))
@@ -270,7 +286,7 @@ class _Partitions:
         if self.fastest.limits.over():  # only groups that are known
             return self.known.get(key)
         if effort is None:
-            self.fastest.effort = self.hurried()
+            self.fastest.effort = max(self.efforts.least, self.hurried() // (WITH_WHOLE if there else 1))
         self.known[key] = self.named(first, end, there, effort)
         return self.known[key]
 
@@ -318,6 +334,7 @@ class _Partitions:
             nest = joined(one.nest, other.nest, of_all[0], [part[0] for part in parts if part is not None])
             if nest is not None:
                 yield nest
+                yield from seamed(nest, len(one.nest.body))
 
     def may_be(self, first: int, end: int) -> bool:
         if (first, end) not in self.may:
@@ -390,7 +407,7 @@ class _Partitions:
 def _may_be(problem: FusionProblem, operators: tuple[int, ...]) -> bool:
     if len(operators) == 1:
         return True
-    if len(operators) > SMALL and not closed(problem, operators):
+    if len(operators) > SMALL and not (len(problem.network.order) <= FEW or closed(problem, operators)):
         return False
     if not candidates.joined(problem, mask(operators)):
         return False

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from onchip.check.nest_clock import channels_on, tree_for, work_of
-from onchip.check.nest_durations import PICOSECONDS, Durations
+from onchip.check.nest_durations import PICOSECONDS
+from onchip.check.nest_layouts import disagreement
 from onchip.check.nest_times import MOST_STEPS, NestTimes, NoTimes
 from onchip.check.nest_walk import Moving, Visit
 from onchip.check.nests import Nested, nested
@@ -18,6 +19,7 @@ from onchip.check.rules import Broken
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network
 from onchip.planners.joint.timed.arrays import arrays_of, laid
+from onchip.planners.joint.timed.lying import ROWS, Lying, durations_of
 from onchip.planners.joint.timed.spelled import bare
 from onchip.plans import Group, Loop, Nest, Ways
 
@@ -48,6 +50,7 @@ class TimedGroup:
     accumulator: int | None = None
     most_steps: int = MOST_STEPS
     """The most steps of a nest that are walked; one that takes more is left out."""
+    lying: Lying = ROWS
 
     def law(self, nest: Nest) -> Nested:
         """Return what the checker derives of a nest. Raises `Broken`."""
@@ -56,11 +59,12 @@ class TimedGroup:
         )
 
     def lawful(self, nest: Nest) -> Nested | None:
-        """Return the same; None if the nest is not legal."""
+        """Return the same; None if the nest is not legal, or does not agree on how its tensors lie."""
         try:
-            return self.law(nest)
+            law = self.law(nest)
         except Broken:
             return None
+        return None if disagreement(law.layout, self.lying.layouts) else law
 
     def priced(self, nest: Nest, room: int) -> Priced | None:
         """Return a nest as it is with its figures; None if it does not fit, or has no times."""
@@ -69,7 +73,8 @@ class TimedGroup:
             return None
         clock = NestTimes(self.tiles)
         try:
-            durations = Durations(law.layout, self.tiles, work_of(self.network, law.layout), self.accumulator)
+            work = work_of(self.network, law.layout)
+            durations = durations_of(law.layout, self.tiles, work, self.accumulator, self.lying)
             clock.run(
                 tree_for(self.network, self.group(nest), law.layout), durations, channels_on(self.tiles)
             )
@@ -87,10 +92,12 @@ class TimedGroup:
         not legal, or the law gives it no times.
         """
         nest = bare(nest)
+        law = self.lawful(nest)
+        if law is None:
+            return None
         try:
-            law = self.law(nest)
             work = work_of(self.network, law.layout)
-        except (Broken, NoTimes):
+        except NoTimes:
             return None
         arrays = arrays_of(law.layout, self.tiles, [one.products for one in work])
         return Opened(self, laid(nest, arrays), law, sum(cycles for _, cycles in arrays.values()))
@@ -132,7 +139,7 @@ class Opened:
         layout = law.layout
         self.tree = tree_for(group.network, group.group(nest), layout)
         work = work_of(group.network, layout)
-        self.durations = Durations(layout, group.tiles, work, group.accumulator)
+        self.durations = durations_of(layout, group.tiles, work, group.accumulator, group.lying)
         self.bytes = law.moved
         self.cycles = cycles
         leaf_of = {path.at: n for n, path in enumerate(layout.paths)}
