@@ -38,6 +38,7 @@ from onchip.machines.cores import CORES, Core, core_names
 from onchip.microcontroller.emulator import emulate
 from onchip.microcontroller.emulator.verify import inputs_of, reckoned_seconds, verify
 from onchip.microcontroller.int8.model import Int8, Int8Model, macs
+from onchip.microcontroller.int8.onnx_qdq.read import onnx_model_of
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.network import network_of, states_of
@@ -91,7 +92,8 @@ def files_of(entries: list[dict[str, str]], folder: Path) -> Iterator[File]:
         path = folder / entry["repository"].replace("/", "+") / entry["path"]
         content = path.read_bytes()
         try:
-            yield File(entry, content, model_of(content, name=path.stem, where=path.name))
+            read = onnx_model_of if path.suffix == ".onnx" else model_of
+            yield File(entry, content, read(content, name=path.stem, where=path.name))
         except OnchipError as problem:
             print(f"{path}: {problem}", file=sys.stderr)
 
@@ -119,6 +121,8 @@ def theirs(file: File, peer: Peer, folder: Path) -> Result:
     """What TensorFlow Lite Micro does on the core: its arena, stack and instructions."""
     from tflite_micro.python.tflite_micro import runtime
 
+    if file.key.endswith(".onnx"):
+        return {"left": "TensorFlow Lite Micro reads no ONNX files"}
     judge = Judge(file.content, file.model)
     if judge.name != "TFLM":
         return {"left": "TensorFlow Lite Micro does not run it"}
@@ -234,12 +238,20 @@ class Campaign:
         cores = self.cores()
         yield f"| file | {' | '.join(CORES[core].title for core in cores)} | RAM |"  # type: ignore[index]
         yield f"|---|{'--:|' * (len(cores) + 1)}"
-        found = {(row["file"], core): (a, b) for core in cores for row, a, b in self.beside(core)}
-        for name in dict.fromkeys(name for name, _ in self.results):
-            cells = [f"{found[name, core][0]:.2f}" if (name, core) in found else "" for core in cores]
-            most = max((found[name, core][1] for core in cores if (name, core) in found), default=None)
-            if most is not None:
-                yield f"| {_short(name)} | {' | '.join(cells)} | {most:.2f} |"
+        found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        counts: dict[str, set[str]] = {}
+        for core in cores:
+            for row, instructions, ram in self.beside(core):
+                name = _short(row["file"], grouped=True)
+                found.setdefault(name, {}).setdefault(core, []).append((instructions, ram))
+                counts.setdefault(name, set()).add(row["file"])
+        for name in dict.fromkeys(_short(name, grouped=True) for name, _ in self.results):
+            if name not in found:
+                continue
+            cells = [f"{max(of)[0]:.2f}" if (of := found[name].get(core)) else "" for core in cores]
+            most = max(ram for of in found[name].values() for _, ram in of)
+            many = f" ({len(counts[name])} files)" if len(counts[name]) > 1 else ""
+            yield f"| {name}{many} | {' | '.join(cells)} | {most:.2f} |"
 
     def above(self) -> Iterator[str]:
         yield "| file | core | instructions | line | layer with the most | its share |"
@@ -274,9 +286,11 @@ class Campaign:
         )
 
 
-def _short(name: str) -> str:
-    """A file by its repository and its own name."""
+def _short(name: str, grouped: bool = False) -> str:
+    """A file by its repository and its own name; with `grouped` those of one operator by their folder."""
     _, repository, *rest = name.split("/")
+    if grouped and "integration_tests" in rest:
+        return f"{repository}: {'/'.join(rest[-3:-1])}"
     return f"{repository}: {rest[-1]}"
 
 
