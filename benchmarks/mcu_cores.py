@@ -9,8 +9,8 @@ with no more stack than it needs, and run there on three inputs behind the guard
 compared with the reference, which is compared with TensorFlow Lite Micro in `mcu_files`. With the checkouts
 that `mcu_tflm` takes, TensorFlow Lite Micro runs the first of the inputs on the same core, from the same
 compiler, and its outputs are compared, too. Each result is appended to FILE as soon as it is there; what FILE
-has is not run again. Without `--time-limit` the tables are printed from FILE alone. Exit code 1 if any byte
-was wrong or a ratio of instructions is above its line.
+has is not run again. Without `--time-limit` the tables are printed from FILE alone, or those of `--sections`.
+Exit code 1 if any byte was wrong or a ratio of instructions is above its line.
 """
 
 from __future__ import annotations
@@ -181,13 +181,16 @@ class Campaign:
         files = sorted(files_of(chosen, asked.folder), key=lambda file: file.work)
         for file in files:
             for core in asked.cores.split(","):
-                if (file.key, core) in self.results or file.work > asked.most_macs:
+                row = self.results.get((file.key, core))
+                beside = asked.tflm is not None and (row is None or not {"left", "tflm"} & {*row})
+                if (row is not None and not beside) or file.work > asked.most_macs:
                     continue
                 if time.monotonic() > end:
                     return
-                with tempfile.TemporaryDirectory() as folder:
-                    row = {"file": file.key, "core": core, **ours(file, core, Path(folder))}
-                if asked.tflm and "left" not in row:
+                if row is None:
+                    with tempfile.TemporaryDirectory() as folder:
+                        row = {"file": file.key, "core": core, **ours(file, core, Path(folder))}
+                if beside and "left" not in row:
                     peer = Peer(asked.tflm, asked.third_party, asked.cmsis, core, asked.objects)
                     with tempfile.TemporaryDirectory() as folder:
                         row["tflm"] = theirs(file, peer, Path(folder))
@@ -233,6 +236,22 @@ class Campaign:
                 f"| {CORES[core].title} | {' | '.join(f'{n:,}' for n in cells)}"  # type: ignore[index]
                 f" | {len(beside)} | {shares} | {worst:.2f} |"
             )
+
+    def bytes_compared(self) -> Iterator[str]:
+        """Every file that ran, with and without TensorFlow Lite Micro beside it."""
+        cores = self.cores()
+        titles = " | ".join(CORES[core].title for core in cores)  # type: ignore[index]
+        yield f"| repository | files | {titles} | bytes | different |"
+        yield f"|---|--:|{'--:|' * (len(cores) + 2)}"
+        rows = [row for core in cores for row in self.rows(core)]
+        by: dict[str, list[Result]] = {}
+        for row in rows:
+            by.setdefault("/".join(row["file"].split("/")[:2]), []).append(row)
+        for repository, of in [*by.items(), ("all", rows)]:
+            ran = [f"{sum(row['core'] == core for row in of):,}" for core in cores]
+            counts = (sum(row["bytes"] for row in of), sum(row["different"] for row in of))
+            files = len({row["file"] for row in of})
+            yield f"| {repository} | {files:,} | {' | '.join(ran)} | {counts[0]:,} | {counts[1]:,} |"
 
     def matrix(self) -> Iterator[str]:
         cores = self.cores()
@@ -309,6 +328,7 @@ def main() -> int:
     parser.add_argument("--third-party", type=Path, help="a folder with flatbuffers, gemmlowp, ruy")
     parser.add_argument("--cmsis", type=Path, help="a checkout of CMSIS-NN")
     parser.add_argument("--objects", type=Path, help="a folder that keeps what is compiled of them")
+    parser.add_argument("--sections", default="bytes,cores,beside,above,left out", help="tables to print")
     parser.add_argument("--into", type=Path)
     asked = parser.parse_args()
     if asked.tflm and not (asked.third_party and asked.cmsis and asked.objects):
@@ -317,12 +337,13 @@ def main() -> int:
     if asked.time_limit:
         campaign.run()
     sections = {
+        "bytes": campaign.bytes_compared,
         "cores": campaign.summary,
         "beside": campaign.matrix,
         "above": campaign.above,
         "left out": campaign.left,
     }
-    write(sections, asked.into)
+    write({name: sections[name] for name in asked.sections.split(",")}, asked.into)
     return 0 if campaign.good else 1
 
 
