@@ -95,7 +95,7 @@ TO_MEET: dict[tuple[str, str], tuple[Setting, ...]] = {
         Setting(9_344, 1.025),
         Setting(8_069, 1.10),
         Setting(6_619, 1.26),
-        Setting(5_628, 1.58),
+        Setting(5_628, 1.5845),
     ),
     ("person_detect", "held"): (Setting(14_592, 1.0),),
     ("mobilenet_v2", "again"): (
