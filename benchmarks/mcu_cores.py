@@ -9,8 +9,8 @@ with no more stack than it needs, and run there on three inputs behind the guard
 compared with the reference, which is compared with TensorFlow Lite Micro in `mcu_files`. With the checkouts
 that `mcu_tflm` takes, TensorFlow Lite Micro runs the first of the inputs on the same core, from the same
 compiler, and its outputs are compared, too. Each result is appended to FILE as soon as it is there; what FILE
-has is not run again. Without `--time-limit` the tables are printed from FILE alone. Exit code 1 if any byte
-was wrong or a ratio of instructions is above its line.
+has is not run again. Without `--time-limit` the tables are printed from FILE alone, or those of `--sections`.
+Exit code 1 if any byte was wrong or a ratio of instructions is above its line.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from onchip.machines.cores import CORES, Core, core_names
 from onchip.microcontroller.emulator import emulate
 from onchip.microcontroller.emulator.verify import inputs_of, reckoned_seconds, verify
 from onchip.microcontroller.int8.model import Int8, Int8Model, macs
+from onchip.microcontroller.int8.onnx_qdq.read import onnx_model_of
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import Session
 from onchip.microcontroller.network import network_of, states_of
@@ -91,7 +92,8 @@ def files_of(entries: list[dict[str, str]], folder: Path) -> Iterator[File]:
         path = folder / entry["repository"].replace("/", "+") / entry["path"]
         content = path.read_bytes()
         try:
-            yield File(entry, content, model_of(content, name=path.stem, where=path.name))
+            read = onnx_model_of if path.suffix == ".onnx" else model_of
+            yield File(entry, content, read(content, name=path.stem, where=path.name))
         except OnchipError as problem:
             print(f"{path}: {problem}", file=sys.stderr)
 
@@ -119,6 +121,8 @@ def theirs(file: File, peer: Peer, folder: Path) -> Result:
     """What TensorFlow Lite Micro does on the core: its arena, stack and instructions."""
     from tflite_micro.python.tflite_micro import runtime
 
+    if file.key.endswith(".onnx"):
+        return {"left": "TensorFlow Lite Micro reads no ONNX files"}
     judge = Judge(file.content, file.model)
     if judge.name != "TFLM":
         return {"left": "TensorFlow Lite Micro does not run it"}
@@ -177,13 +181,16 @@ class Campaign:
         files = sorted(files_of(chosen, asked.folder), key=lambda file: file.work)
         for file in files:
             for core in asked.cores.split(","):
-                if (file.key, core) in self.results or file.work > asked.most_macs:
+                row = self.results.get((file.key, core))
+                beside = asked.tflm is not None and (row is None or not {"left", "tflm"} & {*row})
+                if (row is not None and not beside) or file.work > asked.most_macs:
                     continue
                 if time.monotonic() > end:
                     return
-                with tempfile.TemporaryDirectory() as folder:
-                    row = {"file": file.key, "core": core, **ours(file, core, Path(folder))}
-                if asked.tflm and "left" not in row:
+                if row is None:
+                    with tempfile.TemporaryDirectory() as folder:
+                        row = {"file": file.key, "core": core, **ours(file, core, Path(folder))}
+                if beside and "left" not in row:
                     peer = Peer(asked.tflm, asked.third_party, asked.cmsis, core, asked.objects)
                     with tempfile.TemporaryDirectory() as folder:
                         row["tflm"] = theirs(file, peer, Path(folder))
@@ -230,16 +237,40 @@ class Campaign:
                 f" | {len(beside)} | {shares} | {worst:.2f} |"
             )
 
+    def bytes_compared(self) -> Iterator[str]:
+        """Every file that ran, with and without TensorFlow Lite Micro beside it."""
+        cores = self.cores()
+        titles = " | ".join(CORES[core].title for core in cores)  # type: ignore[index]
+        yield f"| repository | files | {titles} | bytes | different |"
+        yield f"|---|--:|{'--:|' * (len(cores) + 2)}"
+        rows = [row for core in cores for row in self.rows(core)]
+        by: dict[str, list[Result]] = {}
+        for row in rows:
+            by.setdefault("/".join(row["file"].split("/")[:2]), []).append(row)
+        for repository, of in [*by.items(), ("all", rows)]:
+            ran = [f"{sum(row['core'] == core for row in of):,}" for core in cores]
+            counts = (sum(row["bytes"] for row in of), sum(row["different"] for row in of))
+            files = len({row["file"] for row in of})
+            yield f"| {repository} | {files:,} | {' | '.join(ran)} | {counts[0]:,} | {counts[1]:,} |"
+
     def matrix(self) -> Iterator[str]:
         cores = self.cores()
         yield f"| file | {' | '.join(CORES[core].title for core in cores)} | RAM |"  # type: ignore[index]
         yield f"|---|{'--:|' * (len(cores) + 1)}"
-        found = {(row["file"], core): (a, b) for core in cores for row, a, b in self.beside(core)}
-        for name in dict.fromkeys(name for name, _ in self.results):
-            cells = [f"{found[name, core][0]:.2f}" if (name, core) in found else "" for core in cores]
-            most = max((found[name, core][1] for core in cores if (name, core) in found), default=None)
-            if most is not None:
-                yield f"| {_short(name)} | {' | '.join(cells)} | {most:.2f} |"
+        found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        counts: dict[str, set[str]] = {}
+        for core in cores:
+            for row, instructions, ram in self.beside(core):
+                name = _short(row["file"], grouped=True)
+                found.setdefault(name, {}).setdefault(core, []).append((instructions, ram))
+                counts.setdefault(name, set()).add(row["file"])
+        for name in dict.fromkeys(_short(name, grouped=True) for name, _ in self.results):
+            if name not in found:
+                continue
+            cells = [f"{max(of)[0]:.2f}" if (of := found[name].get(core)) else "" for core in cores]
+            most = max(ram for of in found[name].values() for _, ram in of)
+            many = f" ({len(counts[name])} files)" if len(counts[name]) > 1 else ""
+            yield f"| {name}{many} | {' | '.join(cells)} | {most:.2f} |"
 
     def above(self) -> Iterator[str]:
         yield "| file | core | instructions | line | layer with the most | its share |"
@@ -274,9 +305,11 @@ class Campaign:
         )
 
 
-def _short(name: str) -> str:
-    """A file by its repository and its own name."""
+def _short(name: str, grouped: bool = False) -> str:
+    """A file by its repository and its own name; with `grouped` those of one operator by their folder."""
     _, repository, *rest = name.split("/")
+    if grouped and "integration_tests" in rest:
+        return f"{repository}: {'/'.join(rest[-3:-1])}"
     return f"{repository}: {rest[-1]}"
 
 
@@ -295,6 +328,7 @@ def main() -> int:
     parser.add_argument("--third-party", type=Path, help="a folder with flatbuffers, gemmlowp, ruy")
     parser.add_argument("--cmsis", type=Path, help="a checkout of CMSIS-NN")
     parser.add_argument("--objects", type=Path, help="a folder that keeps what is compiled of them")
+    parser.add_argument("--sections", default="bytes,cores,beside,above,left out", help="tables to print")
     parser.add_argument("--into", type=Path)
     asked = parser.parse_args()
     if asked.tflm and not (asked.third_party and asked.cmsis and asked.objects):
@@ -303,12 +337,13 @@ def main() -> int:
     if asked.time_limit:
         campaign.run()
     sections = {
+        "bytes": campaign.bytes_compared,
         "cores": campaign.summary,
         "beside": campaign.matrix,
         "above": campaign.above,
         "left out": campaign.left,
     }
-    write(sections, asked.into)
+    write({name: sections[name] for name in asked.sections.split(",")}, asked.into)
     return 0 if campaign.good else 1
 
 

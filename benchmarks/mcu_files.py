@@ -493,7 +493,9 @@ def main() -> int:
     parser.add_argument("--method", choices=get_args(Method), default="best", help="as of onchip mcu")
     parser.add_argument("--only", default="", help="files with this text in their paths")
     parser.add_argument("--write", type=Path, help="commits by folder; writes the list instead")
-    parser.add_argument("--summary", action="store_true", help="a table of repositories only")
+    parser.add_argument(
+        "--summary", action="store_true", help="only a table of repositories, of the list's name"
+    )
     parser.add_argument("--into", type=Path)
     asked = parser.parse_args()
     if asked.write:
@@ -508,7 +510,7 @@ def main() -> int:
         "refused": tables.refused,
     }
     if asked.summary:
-        sections = {"more": tables.summary}
+        sections = {asked.list.stem.removeprefix("mcu_files_"): tables.summary}
     write(sections, asked.into)
     return int(any(row.different for row in tables.all_rows()))
 

@@ -18,6 +18,7 @@ compiler has no C++ headers of its own: those of Arm's compiler serve both.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 import subprocess
 import sys
@@ -221,7 +222,8 @@ def program(peer: Peer, content: bytes, folder: Path, arena: int = ARENA) -> Ima
     define = (f"-DARENA_BYTES={arena}", f"-DOPERATORS={len(names)}", f"-DADD_OPERATORS={methods}")
     define += (f"-DVARIABLES={16 if 'VAR_HANDLE' in names else 0}",)
     firmware = Path(onchip.__file__).parent / "microcontroller/emulator/firmware"
-    main = replace(peer, folder=folder).compiled(HERE / "mcu_tflm.cc", "main_tflm", f"-I{firmware}", *define)
+    digest = hashlib.sha256(repr(define).encode()).hexdigest()[:12]
+    main = peer.compiled(HERE / "mcu_tflm.cc", f"main_{digest}", f"-I{firmware}", *define)
     files = [(peer.tflm / name, name.replace("/", "_")) for name in CORE_FILES]
     objects = [main, *(peer.compiled(*file, shared=True) for file in files), *peer.operators(names)]
     if peer.arm:

@@ -4,7 +4,7 @@
 (`onchip.microcontroller.rows.text`), each `NAME.txt` in the folder, and plans every one with the image held
 and with the image by rows, nothing made twice. Peaks and bounds are with shared bytes, packed bytes with rows
 beside one another and image and outputs in one piece. The prototype's figures are those that this planner
-was measured against; its code is not here. It prints a table in Markdown.
+was measured against; its code is not here. It prints a table in Markdown, or puts it into a page (`--into`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from page_marks import write
 
 from onchip.base.errors import OnchipError
 from onchip.microcontroller.rows import search
@@ -38,36 +41,46 @@ PROTOTYPE: dict[str, tuple[tuple[int, int | None], tuple[int, int | None]]] = {
 """Peak with shared bytes, and packed bytes with rows beside: held, then by rows."""
 
 
+class Table:
+    """The table's lines, each as soon as it is known."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.asked = asked
+
+    def lines(self) -> Iterator[str]:
+        yield "| network | image | peak | bound | prototype | packed | bound, beside | prototype | s |"
+        yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+        for name in self.asked.names or PROTOTYPE:
+            graph = graph_of_text((self.asked.folder / f"{name}.txt").read_text("utf-8"), f"{name}.txt")
+            for how, here, (peak, packed) in zip(
+                ("held", "by rows"),
+                (graph.held(), graph.by_rows()),
+                PROTOTYPE.get(name, ((0, 0), (0, 0))),
+                strict=True,
+            ):
+                began = time.process_time()
+                order = search(here)
+                found = plan(here) if packed else None
+                if found is not None and fault(found.graph, found.placed) is not None:
+                    raise AssertionError(name)
+                beside = "- | -" if found is None else f"{found.placed.bytes:,} | {found.order.bound:,}"
+                yield (
+                    f"| {name} | {how} | {order.peak:,} | {order.bound:,} | {_said(peak)} | {beside} |"
+                    f" {_said(packed)} | {time.process_time() - began:.1f} |"
+                )
+
+
 def main() -> int:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     given.add_argument("folder", type=Path)
     given.add_argument("names", nargs="*")
+    given.add_argument("--into", type=Path)
     asked = given.parse_args()
-    print("| network | image | peak | bound | prototype | packed | bound, beside | prototype | s |")
-    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
-    for name in asked.names or PROTOTYPE:
-        try:
-            graph = graph_of_text((asked.folder / f"{name}.txt").read_text("utf-8"), f"{name}.txt")
-        except (OSError, OnchipError) as problem:
-            print(problem, file=sys.stderr)
-            return 2
-        for how, here, (peak, packed) in zip(
-            ("held", "by rows"),
-            (graph.held(), graph.by_rows()),
-            PROTOTYPE.get(name, ((0, 0), (0, 0))),
-            strict=True,
-        ):
-            began = time.process_time()
-            order = search(here)
-            found = plan(here) if packed else None
-            if found is not None and fault(found.graph, found.placed) is not None:
-                raise AssertionError(name)
-            beside = "- | -" if found is None else f"{found.placed.bytes:,} | {found.order.bound:,}"
-            print(
-                f"| {name} | {how} | {order.peak:,} | {order.bound:,} | {_said(peak)} | {beside} |"
-                f" {_said(packed)} | {time.process_time() - began:.1f} |",
-                flush=True,
-            )
+    try:
+        write({"known": Table(asked).lines}, asked.into)
+    except (OSError, OnchipError) as problem:
+        print(problem, file=sys.stderr)
+        return 2
     return 0
 
 

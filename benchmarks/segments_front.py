@@ -90,6 +90,14 @@ TO_MEET: dict[tuple[str, str], tuple[Setting, ...]] = {
         Setting(6_440, 1.445),
     ),
     ("mobilenet_v2_msfcnn", "once"): (Setting(20_585, 1.0),),
+    ("person_detect", "again"): (
+        Setting(12_704, 1.0),
+        Setting(9_344, 1.025),
+        Setting(8_069, 1.10),
+        Setting(6_619, 1.26),
+        Setting(5_628, 1.5845),
+    ),
+    ("person_detect", "held"): (Setting(14_592, 1.0),),
     ("mobilenet_v2", "again"): (
         Setting(16_000, 1.011),
         Setting(12_000, 1.069),

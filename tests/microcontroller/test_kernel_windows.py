@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_cases import Walk, Windowed, distance, drive, random_input, windowed
+from kernel_cases import Walk, Windowed, distance, drive, fixed_point, random_input, windowed
 
 from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Conv, Depthwise, Int8
@@ -71,6 +71,33 @@ def test_convolutions_make_the_reference_s_bytes_over_their_input(
         pixels, 1 if layer.output_shape[3] // layer.groups % CHUNK and layer.groups > 1 else CHUNK, reverse
     )
     got = run_overlapped(layer, conv("c", shape), conv_words(layer, shape), walk, shape.patch_bytes, further)
+    assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
+
+
+@pytest.mark.parametrize("outputs", [22, 32])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_windows_that_vectors_gather_as_one_run_are_gathered_inside_the_map_too(
+    outputs: int, reverse: bool
+) -> None:
+    """A first convolution of an image, three short lines of three channels: inside, too."""
+    rng = np.random.default_rng(outputs)
+    layer = Conv(
+        name="c",
+        inputs=(0,),
+        output=1,
+        input_shapes=((1, 5, 9, 3),),
+        output_shape=(1, 5, 9, outputs),
+        weights=rng.integers(-127, 128, (outputs, 3, 3, 3)).astype(np.int8),
+        stride=(1, 1),
+        dilation=(1, 1),
+        padding=(1, 1, 1, 1),
+        groups=1,
+        **fixed_point(rng, outputs, 1 << 10, (-9, -7)),  # type: ignore[arg-type]
+    )
+    shape = conv_shape(layer, pixels=3, reverse=reverse, forms="vector")
+    assert shape.joined
+    words = conv_words(layer, shape)
+    got = run_overlapped(layer, conv("c", shape), words, Walk(3, CHUNK, reverse), shape.patch_bytes)
     assert np.array_equal(got, layer_output(layer, [random_input(layer)]))
 
 

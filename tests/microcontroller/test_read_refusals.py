@@ -207,8 +207,10 @@ def test_floats_inside_are_refused() -> None:
     b.tensors.append(FileTensor("real", x.shape, "FLOAT32"))
     b.operators.append(FileOperator("DEQUANTIZE", (x.index,), (4,), "DequantizeOptions"))
     b.tensors.append(FileTensor("again", x.shape, "INT8", None, (0.1,), (0,)))
-    b.operators.append(FileOperator("QUANTIZE", (4,), (5,), "QuantizeOptions"))
-    assert "QUANTIZE.2: " in refusal(b.tensors, b.operators)
+    b.tensors.append(FileTensor("shares", x.shape, "FLOAT32"))
+    b.operators.append(FileOperator("SOFTMAX", (4,), (6,), "SoftmaxOptions"))
+    b.operators.append(FileOperator("QUANTIZE", (6,), (5,), "QuantizeOptions"))
+    assert "QUANTIZE.3: " in refusal(b.tensors, b.operators)
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:

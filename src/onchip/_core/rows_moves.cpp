@@ -31,6 +31,14 @@ Path Moves::pulled(bool backwards) const {
     return {walk.peak(), walk.taken()};
 }
 
+Bytes Moves::peak_of(const std::vector<Id>& steps) const {
+    const Rules plain{false, false, false};
+    Walk walk(graph_, plain, from_, to_);
+    walk.begin(walk.live());
+    for (const Id i : steps) walk.step(i, std::numeric_limits<Bytes>::max(), 0);
+    return walk.peak();
+}
+
 // Goes down as long as some move stays within the limit and leaves no more alive than there is. Where it ends before
 // `to`, `least` is the walk behind the move that leaves least, if there is any and it is asked for. What is made anew
 // waits: its rows are wanted late, or nobody would make them twice.
@@ -90,11 +98,14 @@ std::optional<Path> Moves::best_first(Bytes best, Bytes bound, std::int64_t most
         std::vector<Id> steps;
     };
     std::vector<Node> nodes;
-    using Rank = std::tuple<Bytes, int, std::int64_t, Bytes, std::int64_t>;  // peak, anew, steps left, live, node
+    using Rank = std::tuple<Bytes, int, Bytes, Bytes, std::int64_t>;  // peak, anew, how far, live, node
     std::priority_queue<Rank, std::vector<Rank>, std::greater<>> queue;
     std::unordered_map<std::string, Bytes> seen;
     std::optional<Path> found;
     std::size_t stored = 0;
+    Walk first(graph_, rules_, from_, to_);
+    // Single rows: few bytes alive are worth as much as steps, of which one counts as its part of the best peak.
+    const Bytes step = fine ? best / std::max(std::int64_t{1}, first.left()) : 0;
 
     const auto add = [&](Walk walk, std::int64_t parent, std::vector<Id> steps, int anew) {
         const auto [at, fresh] = seen.try_emplace(key_of(walk.made()), walk.peak());
@@ -102,17 +113,17 @@ std::optional<Path> Moves::best_first(Bytes best, Bytes bound, std::int64_t most
         at->second = walk.peak();
         const auto id = static_cast<std::int64_t>(nodes.size());
         stored += (steps.size() + 4 * walk.made().size()) * sizeof(Id) + 200;
-        queue.emplace(walk.peak(), anew, walk.left(), walk.live(), id);
+        const Bytes far = fine ? walk.live() + step * walk.left() : walk.left();
+        queue.emplace(walk.peak(), anew, far, walk.live(), id);
         walk.begin(walk.peak());
         nodes.push_back({std::move(walk), parent, std::move(steps)});
     };
-    Walk first(graph_, rules_, from_, to_);
     first.begin(std::max(bound, first.live()));
     first.take_free(bound);
     std::vector<Id> taken = first.taken();
     add(std::move(first), -1, std::move(taken), 0);
     for (std::int64_t opened = 0; !queue.empty() && opened < most; ++opened) {
-        const auto [peak, anew, left, live, id] = queue.top();
+        const auto [peak, anew, far, live, id] = queue.top();
         queue.pop();
         if (peak >= best || clock_.check(best, stored, true)) break;
         ++states_;
@@ -123,10 +134,10 @@ std::optional<Path> Moves::best_first(Bytes best, Bytes bound, std::int64_t most
             std::vector<std::vector<Id>> parts{std::move(down)};
             for (std::int64_t n = id; n >= 0; n = nodes[static_cast<std::size_t>(n)].parent)
                 parts.push_back(nodes[static_cast<std::size_t>(n)].steps);
-            Path path{peak, {}};
+            Path path;
             for (auto part = parts.rbegin(); part != parts.rend(); ++part) append(path.steps, *part);
+            path.peak = peak_of(path.steps);
             found = std::move(path);
-            best = peak;
             break;  // of the least peak that this search finds
         }
         for (std::size_t i = 0; i < graph_.size(); ++i) {

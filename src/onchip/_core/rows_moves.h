@@ -23,12 +23,14 @@ class Moves {
     // `late`: of several the last in the file's order.
     std::optional<Path> plunge(Bytes limit, bool late) const;
     // A path below `best`, if there is one that the search finds; `bound` is what every path needs.
+    // With a `bound` of one byte less than `best` it is a search for a path within the bound, whatever its peak.
     // `fine`: moves of one row.
     std::optional<Path> best_first(Bytes best, Bytes bound, std::int64_t most, bool fine);
 
     std::int64_t states() const { return states_; }
 
   private:
+    Bytes peak_of(const std::vector<Id>& steps) const;
     bool descend(Walk& walk, Bytes limit, bool late, std::vector<Id>& path, std::optional<Walk>* least) const;
 
     const Graph& graph_;

@@ -59,6 +59,17 @@ void by_steps(const Moves& moves, Path& best, Bytes bound, Clock<std::int64_t>& 
     }
 }
 
+// The same by moves of one row within a limit, which turn back where they get no further.
+void by_rows(Moves& moves, Path& best, Bytes bound, std::int64_t most, Clock<std::int64_t>& clock) {
+    Bytes failed = bound - 1;
+    while (best.peak - failed > std::max(Bytes{1}, best.peak / coarse) && !clock.late(best.peak, true)) {
+        const Bytes limit = failed + (best.peak - failed) / 2;
+        std::optional<Path> found = moves.best_first(limit + 1, limit, most, true);
+        if (found && found->peak < best.peak) best = std::move(*found);
+        else failed = limit;
+    }
+}
+
 // A better path between two states than the best that is known, by moves; the best where there is none.
 Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Made& to, Path best, Bytes bound,
               std::int64_t most, Clock<std::int64_t>& clock, std::int64_t& states) {
@@ -66,10 +77,10 @@ Path by_moves(const Graph& graph, const Rules& rules, const Made& from, const Ma
     by_plunges(moves, best, bound, clock);
     while (most > 0 && best.peak > bound && !clock.late(best.peak, true)) {
         std::optional<Path> found = moves.best_first(best.peak, bound, most, false);
-        if (!found) found = moves.best_first(best.peak, bound, 10 * most, true);
         if (!found) break;
         best = std::move(*found);
     }
+    if (most > 0) by_rows(moves, best, bound, 5 * most, clock);
     states += moves.states();
     return best;
 }

@@ -38,6 +38,7 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ADD": ("AddOptions", (_ACTIVATION,)),
     "SUB": ("SubOptions", (_ACTIVATION,)),
     "MUL": ("MulOptions", (_ACTIVATION,)),
+    "DIV": ("DivOptions", (_ACTIVATION,)),
     "CONV_2D": ("Conv2DOptions", (*_WINDOW, "DilationHFactor", "DilationWFactor")),
     "DEPTHWISE_CONV_2D": (
         "DepthwiseConv2DOptions",

@@ -22,6 +22,7 @@ from onchip.microcontroller.int8.model import Int8Model, Layer, Mean, State, mad
 from onchip.microcontroller.int8.move import MOVES, Places, move_of, places_of
 from onchip.microcontroller.int8.read_edges import INT16, NUMBERS, Edges, plain_value
 from onchip.microcontroller.int8.read_fold import folded
+from onchip.microcontroller.int8.read_islands import without_islands
 from onchip.microcontroller.int8.read_layers import LAYERS
 from onchip.microcontroller.int8.read_rules import living, merged_pads
 from onchip.microcontroller.int8.read_site import Site, Value
@@ -51,7 +52,7 @@ def model_of(content: bytes, *, name: str, where: str) -> Int8Model:
 
 def model_in(graph: TfliteGraph, name: str, digest: str) -> Int8Model:
     """Return the int8 network in the tables of a file with this SHA-256."""
-    return _Reading(folded(graph)).model(name, digest)
+    return _Reading(without_islands(folded(graph))).model(name, digest)
 
 
 RECURRENT: Mapping[str, Callable[[States, Node], None]] = {

@@ -24,6 +24,7 @@ from onchip.microcontroller.int8.read_elements import (
     squared_difference,
     sub,
 )
+from onchip.microcontroller.int8.read_islands import ISLAND
 from onchip.microcontroller.int8.read_maps import (
     average_pool,
     concat,
@@ -36,7 +37,7 @@ from onchip.microcontroller.int8.read_maps import (
 )
 from onchip.microcontroller.int8.read_site import Site
 from onchip.microcontroller.int8.read_sums import conv, depthwise, fully_connected
-from onchip.microcontroller.int8.read_tables import TABLES, lookup
+from onchip.microcontroller.int8.read_tables import TABLES, island, lookup
 from onchip.microcontroller.int8.reduce import reduce
 from onchip.microcontroller.int8.transpose_conv import transpose_conv
 
@@ -73,5 +74,6 @@ LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "SUM": reduce,
     "TRANSPOSE_CONV": transpose_conv,
     **dict.fromkeys(TABLES, lookup),
+    ISLAND: island,
 }
 """The reader of each kind of operator that computes."""

@@ -10,7 +10,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from onchip.microcontroller.int8.model import Conv, Depthwise, Layer, MaxPool, Mean, Pad, Quad, Quantize
+from onchip.microcontroller.int8.model import (
+    Conv,
+    Depthwise,
+    Layer,
+    Lookup,
+    MaxPool,
+    Mean,
+    Pad,
+    Quad,
+    Quantize,
+)
 from onchip.microcontroller.int8.reference import layer_output
 
 __all__ = ["keeps_bytes", "living", "merged_pads"]
@@ -80,7 +90,7 @@ def keeps_bytes(layer: Layer) -> bool:
             every = np.arange(-128, 128, dtype=np.int8)
             line = replace(layer, input_shapes=((1, 1, 1, 256),), output_shape=(1, 1, 1, 256))
             return bool(np.array_equal(layer_output(line, [every]).reshape(-1), every))
-        case Quantize():
+        case Quantize() | Lookup():
             return bool(np.array_equal(layer.table, np.arange(-128, 128)))
     return False
 

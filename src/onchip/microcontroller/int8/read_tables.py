@@ -25,7 +25,9 @@ from onchip.microcontroller.int8.model import Int8, Lookup, frozen_array
 from onchip.microcontroller.int8.read_site import Site
 from onchip.microcontroller.int8.softmax import fixed_tanh
 
-__all__ = ["TABLES", "lookup"]
+__all__ = ["TABLES", "island", "lookup"]
+
+INT8 = 3  # ONNX's element type
 
 Single = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -35,6 +37,14 @@ def lookup(site: Site) -> Lookup:
     with np.errstate(all="ignore"):
         table = TABLES[site.node.type](site, site.scale(0), site.out_scale())
     return Lookup(**site.head(0), table=frozen_array(table, np.int8))
+
+
+def island(site: Site) -> Lookup:
+    """Return floats between bytes, whose table `read_islands` has made, as a layer."""
+    table = site.constant(1, INT8, "results")
+    if table.size != 256:
+        raise site.refuse(f"has {table.size} results, not one for each of 256 bytes")
+    return Lookup(**site.head(0), table=frozen_array(table.reshape(-1), np.int8))
 
 
 def _bytes() -> Whole:

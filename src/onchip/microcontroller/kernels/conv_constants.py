@@ -76,8 +76,8 @@ class ConvShape:
 
     @property
     def side_by_side(self) -> bool:
-        """True if a run is contiguous in its line and at least one word long."""
-        return self.side_by_side_if_long and self.run >= WORD
+        """True if a run is contiguous in its line and at least one word long, and is read there."""
+        return self.side_by_side_if_long and self.run >= WORD and not self.joined
 
     @property
     def side_by_side_if_long(self) -> bool:

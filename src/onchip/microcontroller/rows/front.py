@@ -78,9 +78,29 @@ def front(
     steps together, on every machine the same; or by the limits. Graphs that are not `usable` are left out. It
     tries these graphs and no others, so the bytes of its points bound nothing from below.
     """
-    own = max(graph.work, 1)
-    start = search(graph, share=False, rules=QUICK, most_states=0, most_moves=MOVES, limits=limits)
-    first = RowPoint(whole(graph), start, 1.0)
+    # Single rows order the first graph better than many pieces do: changes of it would all seem worse.
+    quick, best = (
+        RowPoint(
+            whole(graph),
+            search(graph, share=False, rules=QUICK, most_states=0, most_moves=moves, limits=limits),
+            1.0,
+        )
+        for moves in (0, MOVES)
+    )
+    found = _changed(quick, most_work, rounds, most_steps, usable, limits)
+    return tuple(_undominated([best, *found]))
+
+
+def _changed(
+    first: RowPoint,
+    most_work: float,
+    rounds: int | None,
+    most_steps: int,
+    usable: Callable[[Pieces], bool],
+    limits: Limits,
+) -> list[RowPoint]:
+    """Return the undominated points that changes of a graph lead to, itself among them."""
+    own = max(first.pieces.work, 1)
     known = [first]
     open_ = [first]
     seen = {first.pieces.pieces}
@@ -100,7 +120,7 @@ def front(
                         continue
                     tried, steps = tried + 1, steps + candidate.graph.steps
                     if steps > most_steps or limits.over():
-                        return tuple(known)
+                        return known
                     if tried % OFTEN == 0:
                         limits.say(f"{tried:,} graphs of rows tried; fewest bytes {known[-1].bytes:,}")
                     # Columns that nobody reads are left out of pieces, so that the work may also be less.
@@ -122,7 +142,7 @@ def front(
         done += 1
         waiting = [point for point in known if point.pieces.pieces not in opened]
         open_ = _spread(found if found and done < WIDE_ROUNDS else waiting)
-    return tuple(known)
+    return known
 
 
 def _undominated(points: list[RowPoint]) -> list[RowPoint]:
