@@ -218,6 +218,14 @@ def test_a_node_without_a_rule_is_named(tmp_path: Path) -> None:
         program_of(onchip.plan(model, budget=4096), model)
 
 
+def test_a_reduction_along_no_axes_is_named(tmp_path: Path) -> None:
+    """Without axes it reduces all of them otherwise."""
+    text = "net (float[1,4] x) => (float[1,4] y) { y = ReduceSum <noop_with_empty_axes = 1> (x) }"
+    model = source(tmp_path, text)
+    with pytest.raises(UsageError, match="a reduction along no axes"):
+        program_of(onchip.plan(model, budget=4096), model)
+
+
 def test_indices_along_other_sides() -> None:
     """Every element of one shape has its index in the other, as the order of elements says."""
     for sizes, wanted in (

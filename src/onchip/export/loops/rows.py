@@ -109,7 +109,10 @@ def _reduce(nodes: Nodes, node: onnx.NodeProto) -> None:
     if node.op_type.startswith("Global"):
         axes = list(range(2, rank))
     else:
-        axes = [axis % rank for axis in nodes.whole(node, 1, "axes") or range(rank)]
+        stated = nodes.whole(node, 1, "axes")
+        if not stated and nodes.number(node, "noop_with_empty_axes", 0):
+            raise nodes.refuse("a reduction along no axes")
+        axes = [axis % rank for axis in stated or range(rank)]
         kept = bool(nodes.number(node, "keepdims", 1))
     start, add, end = REDUCED[node.op_type]
     size = int(np.prod([value.shape[i] for i in axes]))
