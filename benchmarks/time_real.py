@@ -195,7 +195,13 @@ def case_of(name: str, folder: Path, chip: Chip, seconds: float, kept: Path | No
         plan = laid(replace(plan, chip=replace(plan.chip, tiles=chip.tiles)), None)
     else:
         plan = onchip.plan(
-            source, chip=chip, budget=kib * 1024, fuse=True, objective="latency", time_limit=seconds
+            source,
+            chip=chip,
+            budget=kib * 1024,
+            fuse=True,
+            objective="latency",
+            time_limit=seconds,
+            dram_tiles=False,
         )
         if known is not None:
             known.write_text(to_json(plan))

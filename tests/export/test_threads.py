@@ -46,12 +46,12 @@ def test_the_order_has_the_times_of_the_law(first: int) -> None:
         if len(tiles.channels) > 1 or not parts:
             continue
         times, walk = NestTimes(tiles), OrderWalk(tiles)
-        for tree, layout, work, accumulator, beside in parts:
-            durations = Durations(layout, tiles, work, accumulator)
+        for tree, layout, work, accumulator, beside, in_tiles in parts:
+            durations = Durations(layout, tiles, work, accumulator, in_tiles)
             times.run(tree, durations, lambda _: (0, 0), beside=beside)
         try:
-            for tree, layout, work, accumulator, beside in parts:
-                walk.run(tree, Durations(layout, tiles, work, accumulator), beside=beside)
+            for tree, layout, work, accumulator, beside, in_tiles in parts:
+                walk.run(tree, Durations(layout, tiles, work, accumulator, in_tiles), beside=beside)
         except NoTimes:  # a turn in which nothing uses a buffer
             continue
         order = walk.order()
@@ -70,7 +70,9 @@ def test_the_worked_example(text: str, copies: dict[str, int]) -> None:
 
 
 def planned(model: Source, kib: int) -> Plan:
-    plan = onchip.plan(model, chip=CHIP, budget=kib * 1024, fuse=True, objective="latency", time_limit=4)
+    plan = onchip.plan(
+        model, chip=CHIP, budget=kib * 1024, fuse=True, objective="latency", time_limit=4, dram_tiles=False
+    )
     assert order_of(plan).picoseconds == plan.result.latency_picoseconds
     return plan
 
