@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -22,7 +23,7 @@ from onchip.export.threads.c_threads import threads_of
 from onchip.export.threads.order import OrderWalk, order_of
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
-from onchip.plans import Leaf, Loop, Nest, Plan, PlanChip, Ways
+from onchip.plans import Leaf, Loop, Nest, Plan, PlanChip, TensorLayout, Ways
 from onchip.readers.source import Source
 from oracles.nest_clock_trial import random_plan
 from timed_plans import EXAMPLE, SPILLED, WORDED, example, timed_plan
@@ -67,6 +68,13 @@ def test_the_order_has_the_times_of_the_law(first: int) -> None:
 def test_the_worked_example(text: str, copies: dict[str, int]) -> None:
     plan = timed_plan(WORDED.network, [example(text, **copies)], [["up", "down"]])
     assert order_of(plan).picoseconds == plan.result.latency_picoseconds
+
+
+def test_tensors_in_tiles_are_refused() -> None:
+    plan = timed_plan(WORDED.network, [example(EXAMPLE)], [["up", "down"]])
+    tiled = replace(plan, layouts=(TensorLayout("h", (4, 6), (4, 2)),))
+    with pytest.raises(UsageError, match="tensor h.*--no-dram-tiles"):
+        order_of(tiled)
 
 
 def planned(model: Source, kib: int) -> Plan:

@@ -116,17 +116,18 @@ def _last(ends: Sequence[int], count: int) -> int:
 
 
 def order_of(plan: Plan) -> Order:
-    """Return the order of a legal plan. Raises `UsageError` for one without times, with
-    two channels or with tensors in tiles."""
+    """Return the order of a legal plan. Raises `UsageError` for one without times, with two channels,
+    or with tensors in tiles.
+    """
     where = plan.network.name
+    if plan.layouts:
+        reason = "lies in DRAM in tiles, and in the program row by row: plan with --no-dram-tiles"
+        raise UsageError(reason, where=where, item=f"tensor {plan.layouts[0].tensor}")
     tiles = plan.chip.tiles
     if tiles is None or check(plan).latency_picoseconds is None:
         raise UsageError("has no times of nests: there is no order of its transfers", where=where)
     if len(tiles.channels) > 1:
         raise UsageError("is for a chip with several channels: one thread serves one", where=where)
-    if plan.layouts:
-        reason = "lies in DRAM in tiles, and in the program row by row: plan with --no-dram-tiles"
-        raise UsageError(reason, where=where, item=f"tensor {plan.layouts[0].tensor}")
     units = units_of(
         plan.network, plan.groups, alignment=plan.chip.alignment_bytes,
         weights_resident=plan.options.get("weights") == "resident", streamed=streams_of(plan.program),
