@@ -73,7 +73,7 @@ def test_the_worked_example(text: str, copies: dict[str, int]) -> None:
 def test_tensors_in_tiles_are_refused() -> None:
     plan = timed_plan(WORDED.network, [example(EXAMPLE)], [["up", "down"]])
     tiled = replace(plan, layouts=(TensorLayout("h", (4, 6), (4, 2)),))
-    with pytest.raises(UsageError, match="tensor h.*--no-dram-tiles"):
+    with pytest.raises(UsageError, match=r"tensor h.*--no-dram-tiles"):
         order_of(tiled)
 
 
