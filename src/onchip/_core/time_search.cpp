@@ -52,6 +52,8 @@ Item alone(const Problem& problem, std::int64_t tile) {
 
 Search::Search(const Problem& problem, const Asks& asks, const Limits<Progress>& limits)
     : problem_(problem), asks_(asks), clock_(limits), layout_(problem), walk_(problem), moves_(problem, asks.seed) {
+    // Half of all searches never take more than there is: for some groups that finds more.
+    if (asks.seed / 2 % 2 == 0) dearest_ = dearest;
     if (asks.price > 0) worth_ = Ratio(asks.price, asks.of_bytes);
 }
 
@@ -116,7 +118,7 @@ bool Search::fits(Item& nest) {
 // Adds a start to the pool as it is, if it is not far beyond the room, and so changed that it fits.
 void Search::begin(const Item& start, std::vector<Found>& pool) {
     const auto add = [&](const Item& nest) {
-        auto found = price(nest, never, most_at_first, dearest);
+        auto found = price(nest, never, most_at_first, dearest_);
         if (!found) return false;
         note(*found);
         pool.push_back(std::move(*found));
@@ -161,7 +163,7 @@ Answer Search::run() {
     const std::int64_t round = std::max<std::int64_t>(1, asks_.effort / rounds);
     for (int n = 0; n < rounds; ++n, slack = slack * 2 / 5) {
         const std::int64_t each = std::max<std::int64_t>(1, round / static_cast<std::int64_t>(pool.size()));
-        const std::int64_t dear = n + 1 < rounds ? dearest / rounds * (n + 1) : 0;
+        const std::int64_t dear = n + 1 < rounds ? dearest_ / rounds * (n + 1) : 0;
         if (!dear && answer_.best)
             for (Found& one_ : pool)
                 if (!one_.fits) one_ = *answer_.best;

@@ -56,6 +56,7 @@ class Search {
     const Problem& problem_;
     const Asks& asks_;
     std::optional<Ratio> worth_;
+    std::int64_t dearest_ = 0;
     Clock<Progress> clock_;
     Layout layout_;
     Walk walk_;
