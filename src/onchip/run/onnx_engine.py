@@ -134,12 +134,19 @@ class OnnxEngine:
         return worst
 
     def is_smooth(self, output: int) -> bool:
-        """Return False where rounding is arbitrary: indices and steps, half precision, quantised values."""
+        """Return False where rounding is arbitrary: indices and steps, half precision, quantised values.
+
+        So it is of products with an `accuracy_level` above 1 (float32): onnxruntime rounds their operands if
+        it may pack the weights.
+        """
         return (
             self.slots.dtype[output].kind == "f"
             and all(d.kind != "f" or d.itemsize >= 4 for d in self.slots.dtype)
             and not any(
-                "Quantize" in n.op_type or n.op_type.startswith("QLinear") or n.op_type.endswith("Integer")
+                "Quantize" in n.op_type
+                or n.op_type.startswith("QLinear")
+                or n.op_type.endswith("Integer")
+                or any(a.name == "accuracy_level" and a.i > 1 for a in n.attribute)
                 for n in self.executable.model.graph.node
             )
         )
