@@ -274,7 +274,8 @@ def _by_one_number(graph: Graph, draft: Draft) -> bool:
     geometry = draft.geometry
     if geometry is None or geometry.kind != "elementwise" or math.prod(geometry.output) == 1:
         return False
-    return any(math.prod(graph.shape[name]) == 1 for name in draft.inputs)
+    rank = len(geometry.output)
+    return any(math.prod(graph.shape[name]) == 1 and len(graph.shape[name]) < rank for name in draft.inputs)
 
 
 def _in_other_shapes(drafts: Drafts, draft: Draft) -> bool:

@@ -222,7 +222,7 @@ _ONE: Mapping[str, Callable[[Single, Node], Any]] = {
     "SQUARE": lambda x, _: x * x,
     "TANH": _wide(np.tanh),
 }
-"""What an operator makes of floats."""
+"""The functions of one float, by operator."""
 
 _TWO: Mapping[str, Callable[[Single, Single], Any]] = {
     "ADD": lambda x, y: x + y,

@@ -1,4 +1,4 @@
-"""How tensors between groups lie in DRAM, while plans are searched for.
+"""The order in which tensors between groups lie in DRAM, while plans are searched for.
 
 A tensor lies row by row, in tiles that its maker and its readers agreed on, or that is still open: then every
 fill of it counts as one piece, as if all groups agreed.
