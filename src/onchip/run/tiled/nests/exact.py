@@ -4,7 +4,8 @@ A last bit of a sum of floats decides now and then to which integer it is rounde
 onnxruntime adds up one element of a product depends on the number of columns, and on whether there is one
 row; not on the values beside it. So a box is multiplied with as many columns as the whole has, zeros in place
 of the others, and with two rows at least. A sum that a nest takes apart is made at once when its last part
-comes: chips add up whole numbers, which is exact in any order.
+comes: chips add up whole numbers, which is exact in any order. So are the sums, of floats as well, of nodes
+that are taken apart nowhere else: reductions, products with narrow weights or with a function inside.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Array = np.ndarray[Any, Any]
 
 
 class InParts(NotCompact):
-    """A sum of floats is cut, of which an integer is made."""
+    """A sum is cut that has to be made at once: an integer is made of it, or its node has no parts."""
 
 
 def as_in_the_whole(boxed: Boxed, node: onnx.NodeProto, form: Form, inputs: dict[int, str]) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["SUMS", "add"]
 
 SUMS = frozenset({"Conv", "Einsum", "FusedMatMul", "Gemm", "MatMul"})
-"""The nodes whose results are sums that may be cut."""
+"""The nodes whose sums are added up part by part; those of others wait for their last part (`exact`)."""
 
 _PER_AXIS = frozenset({"DequantizeLinear", "QuantizeLinear"})
 
