@@ -204,6 +204,11 @@ def test_the_law_agrees_with_the_simulation(first: int) -> None:
         time_trial(seed, most=4)
 
 
+def test_a_late_constant_in_a_ring_comes_in_the_last_turn_of_a_sum_around_it() -> None:
+    """The one plan of 50,000 on which law and simulation differed."""
+    time_trial(47_626)
+
+
 def test_random_plans_are_not_all_refused() -> None:
     found = sum((time_trial(seed, most=2) for seed in Random(1).sample(range(1000), 8)), start=time_trial(3))
     assert found["no legal group"] < 8

@@ -473,10 +473,13 @@ class Machine:
         if buffer.maker is None:
             fetched = list(product(*(new if s == side else r for s, r in enumerate(box.ranges))))
             assert not box.elements.keys() & set(fetched)
-            box.elements |= {
-                i: Entry(start(box.buffer, i), 0, box.buffer) for i in fetched if i[side] in box.ranges[side]
-            }
-            self.cross(box.buffer, len(fetched))
+            if self.comes(box, now):
+                box.elements |= {
+                    i: Entry(start(box.buffer, i), 0, box.buffer)
+                    for i in fetched
+                    if i[side] in box.ranges[side]
+                }
+                self.cross(box.buffer, len(fetched))
         if first:
             self.hold(box)
         self.measure(box)
