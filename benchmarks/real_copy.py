@@ -22,12 +22,7 @@ __all__ = ["Copy", "Trip", "copies", "fitted", "predicted"]
 
 BURST = 64
 
-PROGRAM = """
-#define ROOM ((size_t)64 << 20)
-static _Alignas(64) unsigned char pad[1 << 20];
-static unsigned char *dram;
-static _Atomic uint32_t touched, asked;
-static volatile unsigned sink;
+PIN = """
 static int core[2];
 
 static void pin(int to)
@@ -37,6 +32,14 @@ static void pin(int to)
     CPU_SET(to, &set);
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
+"""
+
+PROGRAM = """
+#define ROOM ((size_t)64 << 20)
+static _Alignas(64) unsigned char pad[1 << 20];
+static unsigned char *dram;
+static _Atomic uint32_t touched, asked;
+static volatile unsigned sink;
 
 /* The other core has read and written the scratchpad before it is copied to again. */
 static void *toucher(void *unused)
@@ -95,15 +98,6 @@ int main(int argc, char **argv)
 
 TRIP = """
 static _Atomic uint32_t there, back;
-static int core[2];
-
-static void pin(int to)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(to, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
 
 static void *other(void *unused)
 {
@@ -146,7 +140,7 @@ class Trip:
     """
 
     def __init__(self, folder: Path, cores: Sequence[int]) -> None:
-        (folder / "trip.c").write_text(HEAD + TOOLS + TRIP)
+        (folder / "trip.c").write_text(HEAD + TOOLS + PIN + TRIP)
         _compile(folder, "trip")
         self.command = [str(folder / "trip"), *map(str, cores)]
 
@@ -172,7 +166,7 @@ class Copy:
 
 def copies(folder: Path, turns: int, cores: Sequence[int]) -> list[Copy]:
     """Compile and run the program; return what it measured, each the fourth part of four copies in a row."""
-    (folder / "copies.c").write_text(HEAD + TOOLS + CHANNEL + PROGRAM)
+    (folder / "copies.c").write_text(HEAD + TOOLS + CHANNEL + PIN + PROGRAM)
     _compile(folder, "copies")
     asked = ["./copies", str(turns), *map(str, cores)]
     done = subprocess.run(asked, check=True, cwd=folder, capture_output=True, text=True, timeout=600)

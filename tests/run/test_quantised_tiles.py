@@ -49,6 +49,17 @@ def test_an_encoder(tmp_path: Path, budget: int) -> None:
     assert run(plan, load(path)).bit_exact
 
 
+def exact_in_nests(model: onnx.ModelProto, folder: Path, budget: int) -> None:
+    """Plan a model in nests and run it: every operator, bit for bit."""
+    path = folder / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    plan = onchip.plan(path, fuse=True, budget=budget)
+    assert any(isinstance(group.tiling, Nest) for group in plan.groups)
+    report = run(plan, load(path))
+    assert report.bit_exact
+    assert report.operators == len(plan.network.operators)
+
+
 DYNAMIC = """(float[16,24] x) => (float[16,24] y) {
     q, s, z = DynamicQuantizeLinear(x)  a = MatMulInteger(q, u, z)  f = Cast<to = 1>(a)  h = Mul(f, s)
     r = Relu(h)  p, t, o = DynamicQuantizeLinear(r)  b = MatMulInteger(p, v, o)  g = Cast<to = 1>(b)
@@ -71,13 +82,7 @@ def test_a_network_that_is_quantised_as_it_runs(tmp_path: Path, budget: int, ven
     for name, shape in {"u": (24, 40), "v": (40, 24)}.items():
         value = random.integers(-90, 90, shape).astype(np.int8)
         model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
-    path = tmp_path / "net.onnx"
-    path.write_bytes(model.SerializeToString())
-    plan = onchip.plan(path, fuse=True, budget=budget)
-    assert any(isinstance(group.tiling, Nest) for group in plan.groups)
-    report = run(plan, load(path))
-    assert report.bit_exact
-    assert report.operators == len(plan.network.operators)
+    exact_in_nests(model, tmp_path, budget)
 
 
 MAPS = """(float[1,3,10,10] x) => (float[1,3,10,10] y) {
@@ -95,13 +100,7 @@ def test_maps_that_are_quantised_as_they_run(tmp_path: Path, budget: int) -> Non
     for name, shape in {"u": (8, 3, 3, 3), "v": (3, 8, 3, 3)}.items():
         value = random.integers(0, 255, shape).astype(np.uint8)
         model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
-    path = tmp_path / "net.onnx"
-    path.write_bytes(model.SerializeToString())
-    plan = onchip.plan(path, fuse=True, budget=budget)
-    assert any(isinstance(group.tiling, Nest) for group in plan.groups)
-    report = run(plan, load(path))
-    assert report.bit_exact
-    assert report.operators == len(plan.network.operators)
+    exact_in_nests(model, tmp_path, budget)
 
 
 NARROW = "com.microsoft.MatMulNBits<K = 48, N = 10, bits = 4, block_size = 16"

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["HEAD", "MAIN", "TOOLS"]
+__all__ = ["HEAD", "MAIN", "PLACES", "TOOLS"]
 
-HEAD = """\
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+PLACES = """\
 typedef int64_t ix;
 
 /* With -DONCHIP_CHECK every element that is read or written has to be in its place's present region. */
@@ -24,6 +17,20 @@ typedef int64_t ix;
 #define CHECK(holds) ((void)0)
 #endif
 """
+"""The type of an index, and the check of a place, of both kinds of programs."""
+
+HEAD = (
+    """\
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+"""
+    + PLACES
+)
 
 TOOLS = """\
 static unsigned long long copied, copies, moved;

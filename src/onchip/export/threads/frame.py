@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from onchip.export.loops.c_frame import PLACES
+
 __all__ = ["CHANNEL", "HEAD", "MAIN", "TOOLS", "VECTORS"]
 
-HEAD = """\
+HEAD = (
+    """\
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -23,18 +26,9 @@ HEAD = """\
 #include <sys/mman.h>
 #endif
 
-typedef int64_t ix;
-
-/* With -DONCHIP_CHECK every element that is read or written has to be in its place's present region. */
-#ifdef ONCHIP_CHECK
-#define CHECK(holds) \\
-    do { \\
-        if (!(holds)) { fprintf(stderr, "line %d: not in its place\\n", __LINE__); abort(); } \\
-    } while (0)
-#else
-#define CHECK(holds) ((void)0)
-#endif
 """
+    + PLACES
+)
 
 TOOLS = """\
 /* What is over: each counter is written by one thread, on a line of its own. */

@@ -8,7 +8,7 @@ follow each other, and one unit that computes, these two numbers are all that th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from onchip.check.nest_clock import tree_for, work_of
 from onchip.check.nest_durations import PICOSECONDS, Durations
 from onchip.check.nest_times import NoTimes, last_of
 from onchip.check.nest_walk import Body, Moving, Tree, Visit
+from onchip.check.nest_windows import Ranges, Windows
 from onchip.check.units import streams_of, units_of
 from onchip.machines.tile_rates import TileRates
 from onchip.plans import Load, Nest, Plan, Run, Store
@@ -369,20 +370,19 @@ class OrderWalk:
 
 def box_of(one: Moving) -> tuple[range, ...]:
     """Return the indices along each side that are new in the turn of a buffer's home."""
-    return tuple([
-        range(whole) if body is None
-        else range(body.low, body.high) if body.windows is None
-        else body.windows.moved[one.number][body.index]
-        for body, whole in zip(one.cuts, one.sides, strict=True)
-    ])  # fmt: skip
+    return _indices(one, lambda windows: windows.moved)
 
 
 def region_of(one: Moving) -> tuple[range, ...]:
     """Return the indices along each side that a buffer holds in the turn of its home."""
+    return _indices(one, lambda windows: windows.there)
+
+
+def _indices(one: Moving, of: Callable[[Windows], Mapping[int, Ranges]]) -> tuple[range, ...]:
     return tuple([
         range(whole) if body is None
         else range(body.low, body.high) if body.windows is None
-        else body.windows.there[one.number][body.index]
+        else of(body.windows)[one.number][body.index]
         for body, whole in zip(one.cuts, one.sides, strict=True)
     ])  # fmt: skip
 
