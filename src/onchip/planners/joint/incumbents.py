@@ -1,4 +1,4 @@
-"""The results of fusion alone and placement alone: a joint plan is never worse than either."""
+"""The results of fusion alone and placement alone: a joint plan is never worse than either, as tried here."""
 
 from __future__ import annotations
 
@@ -43,11 +43,14 @@ class Incumbent:
     seconds: float
 
 
-def fused_alone(problem: FusionProblem, fuser: Fuser | None, limits: Limits) -> Incumbent | None:
+def fused_alone(
+    problem: FusionProblem, fuser: Fuser | None, limits: Limits, *, grown: bool = False
+) -> Incumbent | None:
     """Return the best partition that fusion finds, every tensor between groups in DRAM.
 
     None if some operator fits in no tiling, though it may fit whole. `fuser` has listed all groups; None if
-    there are too many: then some are grown, and column generation looks for others.
+    there are too many: then some are grown, and column generation looks for others, unless only `grown`
+    groups are wanted.
     """
     began = time.perf_counter()
     limits = _quiet(limits)
@@ -57,7 +60,8 @@ def fused_alone(problem: FusionProblem, fuser: Fuser | None, limits: Limits) -> 
             price.fuser = fuser
             found = partition(problem, price, limits).groups
         else:
-            worth_it = (limits.left() or 0.0) >= WORTH_IT  # a round of column generation alone takes long
+            # A round of column generation alone takes long.
+            worth_it = not grown and (limits.left() or 0.0) >= WORTH_IT
             few = limits.share(PUT_TOGETHER) if worth_it else limits
             first = Fuser(problem, Space(largest=SMALL)).best(limits=few, most_groups=FEW, most_states=FEW)
             found = solve_large(problem, first, limits).groups if worth_it else first.groups

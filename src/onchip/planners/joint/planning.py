@@ -44,8 +44,8 @@ from onchip.plans import Group, Nest, Plan
 
 __all__ = ["Joint", "plan", "solve"]
 
-START, PLACED, PLAIN, SEARCHED, BOUNDED = 0.35, 0.5, 0.65, 0.85, 0.97
-"""Shares of the time limit after which fusion, placement, the joint search without nests and that with them
+PLACED, START, PLAIN, SEARCHED, BOUNDED = 0.15, 0.35, 0.65, 0.85, 0.97
+"""Shares of the time limit after which placement, fusion, the joint search without nests and that with them
 end, and a bound of groups of few operators where not all can be listed."""
 
 BYTES = 0.4
@@ -69,7 +69,8 @@ QUICK_WIDTHS = (1, 8)
 class Joint:
     """A joint plan, and for comparison the bytes that fusion and placement move, each alone.
 
-    `fusion_bytes` is None if some operator fits in no tiling, `placement_bytes` if some does not fit whole.
+    `fusion_bytes` is None if some operator fits in no tiling, or if fusion was not asked, as placement moves
+    the least that crosses; `placement_bytes` if some operator does not fit whole.
     `found` is the search's result, without addresses.
     """
 
@@ -90,9 +91,10 @@ def plan(
     """Return the plan that moves the fewest bytes to and from DRAM within `budget` bytes of scratchpad.
 
     `optimal` if nothing in the model of docs/joint.md moves less, else `feasible` with a bound. Never worse
-    than fusion or placement alone, as these run. Raises `Infeasible` naming the operator that fits in no
-    tiling, `UsageError` for options of placement that do not go together with fusion. When a limit is
-    reached, or on Ctrl-C, the plan is the best so far; `limits` override those in `placing`.
+    than placement alone, or fusion alone as it was tried (docs/joint.md). Raises `Infeasible` naming the
+    operator that fits in no tiling, `UsageError` for options of placement that do not go together with
+    fusion. When a limit is reached, or on Ctrl-C, the plan is the best so far; `limits` override those in
+    `placing`.
     """
     return solve(network, chip, budget, options, placing, limits).plan
 
@@ -216,8 +218,7 @@ class _Run:
         plain = JointSearch(self.problem, self.over, joins=self.joins, limits=self.limits)
         if plain.misfits and not self.options.nests:
             raise self.infeasible(plain)
-        listed = plain.fuser if plain.all_groups else None
-        self.fused = fused_alone(self.problem, listed, self.limits.until(START))
+        least = least_bytes(self.problem)
         self.placed = placed_alone(
             self.network,
             self.chip,
@@ -225,10 +226,11 @@ class _Run:
             replace(self.placing, in_place=self.options.overlap),
             self.limits.until(PLACED),
         )
+        if self.placed is None or self.placed.dram_bytes > least:
+            self.fused = self.fusion(plain, START, grown=self.options.nests)
         known = [made for made in (self.fused, self.placed) if made is not None]
-        best = min(known, key=lambda made: made.dram_bytes, default=None)  # some operators whole, others not
+        best = min(known, key=_moved, default=None)  # some operators whole, others not
         search, found = plain, None
-        least = least_bytes(self.problem)
         nests = None
         if self.worth_it(best, least) and self.unbanded():
             nests = self.nests(best)
@@ -254,6 +256,9 @@ class _Run:
             best, search, found = self.with_nests(best, search)
             found = found if nests.complete else unbounded(found)
         assert found is not None
+        if not found.complete and best in (None, self.fused, self.placed) and self.worth_it(best, least):
+            self.fused = self.fusion(plain, SEARCHED)  # the search found nothing better than grown groups
+            best = min((m for m in (best, self.fused) if m is not None), key=_moved, default=None)
         if best is None:
             if found.dram_bytes is None and found.complete:
                 raise self.infeasible(search)
@@ -282,6 +287,13 @@ class _Run:
                 nests = nests or self.nests(best)
                 made = self.all_in_nests(made, best, search, nests, claim)
         return Joint(made, _bytes(self.fused), _bytes(self.placed), found)
+
+    def fusion(self, plain: JointSearch, share: float, *, grown: bool = False) -> Incumbent | None:
+        """Return the best partition of fusion alone; of too many groups only some where `grown` is set."""
+        listed = plain.fuser if plain.all_groups else None
+        if self.fused is not None and listed is not None:
+            return self.fused  # by all groups, whether more grow or not
+        return fused_alone(self.problem, listed, self.limits.until(share), grown=grown) or self.fused
 
     def certified(self, best: Incumbent, claim: _Claim) -> Plan:
         """Return the plan of a program, with what is claimed of it."""
@@ -517,6 +529,10 @@ def _with_claim(found: Found, last: Found) -> Found:
 def unbounded(found: Found) -> Found:
     """Return what was found, without a claim about what was not looked at."""
     return replace(found, lower_bound_bytes=0, complete=False)
+
+
+def _moved(made: Incumbent) -> int:
+    return made.dram_bytes
 
 
 def _bytes(made: Incumbent | None) -> int | None:
