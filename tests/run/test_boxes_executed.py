@@ -183,6 +183,11 @@ KINDS: dict[str, tuple[object, ...]] = {
         [node("Attention", "x", "k", "v")],
         [],
     ),
+    "attention heads, one row of mask": (
+        {"x": (2, 4, 5, 6), "k": (2, 2, 7, 6), "v": (2, 2, 7, 3), "m": (2, 1, 1, 7)},
+        [node("Expand", "m", "rows", out="r"), node("Attention", "x", "k", "v", "r")],
+        [constant("rows", [2, 4, 5, 7])],
+    ),
     "conv of a shuffled half": (
         {"x": (1, 8, 5, 4)},
         shuffled(
@@ -328,6 +333,14 @@ def test_every_kind_runs_in_boxes_bit_for_bit(kind: str, tmp_path: Path) -> None
         report = run(in_boxes(source.network, boxes), source, seed=1)
         cut = boxes.sizes[outer:] != op.reach.sums
         assert report.bit_exact or cut or kind.removeprefix("transposed ").startswith(ROUNDED)
+
+
+def test_a_mask_of_one_row_serves_all_queries_where_heads_alone_are_cut(tmp_path: Path) -> None:
+    source = source_of("attention heads, one row of mask", tmp_path)
+    [op] = source.network.operators
+    assert op.reach is not None
+    sides = [1 if n == 4 else n for n in op.reach.extents]
+    run(in_boxes(source.network, Boxes(tuple(sides), tuple(range(len(sides))))), source, seed=1)
 
 
 SUMS = (

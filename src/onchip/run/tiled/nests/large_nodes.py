@@ -6,7 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onchip.run.tiled.nests.boxed import Boxed
-from onchip.run.tiled.nests.forms import FULL, REPEATED, Atom, Dim, Form, NotCompact, is_cut, size_of, tidy
+from onchip.run.tiled.nests.forms import (
+    FULL,
+    REPEATED,
+    Atom,
+    Dim,
+    Form,
+    NotCompact,
+    is_cut,
+    is_repeated,
+    size_of,
+    tidy,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -57,10 +68,21 @@ def _attention(boxed: Boxed, node: onnx.NodeProto) -> None:
     if mask:
         own = boxed.form(mask)
         sides = sides[len(sides) - len(own) :]
-        wanted = {i: sides[i] for i in range(len(own) - 1) if size_of(own[i]) > 1 and is_cut(sides[i])}
+        several = [i for i, dim in enumerate(own[:-1]) if size_of(dim) > 1]
+        wanted = {i: sides[i] for i in several if is_cut(sides[i]) and not is_repeated(own[i])}
         changed[3] = boxed.fitted(mask, wanted)
         boxed.whole(changed[3], [len(own) - 1])
+        if len(own) - 2 in several and is_repeated(own[-2]):
+            changed[3] = _rows(boxed, changed[3], sides[-2])
     boxed.keep(node, (*made, last), changed)
+
+
+def _rows(boxed: Boxed, mask: str, rows: Dim) -> str:
+    """Return a mask of one row for all queries with the rows of the box: onnxruntime repeats none."""
+    *outer, _, keys = boxed.form(mask)
+    made, shape = f"{mask}@rows", f"{mask}@rows/shape"
+    boxed.sized[shape] = (*outer, rows, keys)
+    return boxed.emit("Expand", [mask, shape], made, boxed.sized[shape])
 
 
 def _rotary(boxed: Boxed, node: onnx.NodeProto) -> None:
