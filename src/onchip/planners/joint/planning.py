@@ -17,7 +17,7 @@ from onchip.planners.fusion.boxes import settled
 from onchip.planners.fusion.least import least_bytes
 from onchip.planners.fusion.problem import FusedOperator
 from onchip.planners.joint.addressed import with_addresses
-from onchip.planners.joint.by_size import PASSES, best_by_size, bound_by_size
+from onchip.planners.joint.by_size import PASSES, SOME, best_by_size, best_of_few, bound_by_size
 from onchip.planners.joint.claim import space_of
 from onchip.planners.joint.energy import with_energy
 from onchip.planners.joint.in_nests import in_nests
@@ -232,8 +232,11 @@ class _Run:
         best = min(known, key=_moved, default=None)  # some operators whole, others not
         search, found = plain, None
         nests = None
-        if self.worth_it(best, least) and self.unbanded():
+        if self.worth_it(best, least) and plain.all_groups and plain.groups > SOME:
             nests = self.nests(best)
+            best = self.of_few(best, nests)
+        if self.worth_it(best, least) and self.unbanded():
+            nests = nests or self.nests(best)
         if not plain.misfits and not self.only_with_nests(best, plain, nests):
             quick = self.options.nests and plain.all_groups  # the search with nests goes on from it
             until = self.limits.until(PLAIN if self.options.nests else SEARCHED)
@@ -290,10 +293,19 @@ class _Run:
 
     def fusion(self, plain: JointSearch, share: float, *, grown: bool = False) -> Incumbent | None:
         """Return the best partition of fusion alone; of too many groups only some where `grown` is set."""
-        listed = plain.fuser if plain.all_groups else None
-        if self.fused is not None and listed is not None:
+        listed = plain.fuser if plain.all_groups and not (grown and plain.groups > SOME) else None
+        if self.fused is not None and listed is not None and plain.groups <= SOME:
             return self.fused  # by all groups, whether more grow or not
         return fused_alone(self.problem, listed, self.limits.until(share), grown=grown) or self.fused
+
+    def of_few(self, best: Incumbent | None, nests: Nests) -> Incumbent | None:
+        """Return the best program after passes over groups of few operators and nests.
+
+        They prove nothing, but prune the search over all groups, and may move the least.
+        """
+        below = None if best is None else best.dram_bytes
+        made = best_of_few(self.problem, self.over, below, self.limits.until(START), nests, joins=self.joins)
+        return best if made is None else with_addresses(best, *made, self.limits)
 
     def certified(self, best: Incumbent, claim: _Claim) -> Plan:
         """Return the plan of a program, with what is claimed of it."""
