@@ -1,4 +1,4 @@
-"""A plan in which an operator runs again, whole, by hand: the example of docs/recompute.md."""
+"""A plan in which an operator runs again, whole, by hand: the example of docs/plan-program.md."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ onchip.plan/2
 network twice
 tensor x 4 input
 tensor z 2 input
-tensor a 12 activation shape 12
+tensor a 12 activation
 tensor b 2 activation
 tensor c 2 activation
-tensor a.again 12 activation shape 12
+tensor a.again 12 activation
 tensor y 3 activation
 operator wide Expand in x out a weights 5
 operator narrow Conv in a out b
@@ -48,7 +48,7 @@ program
   free b
   free z
   alloc a.again @4
-  run wide.again        # instead of a spill of a and its reload: 24 bytes
+  run wide.again        # instead of a spill of a and its reload, 24 bytes
   free x
   alloc y @0
   run last

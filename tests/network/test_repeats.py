@@ -31,7 +31,9 @@ def _random(rng: Random) -> Network:
 def test_a_network_with_repeats_folds_to_the_one_it_was_made_of(rng: Random) -> None:
     base = network = _random(rng)
     for _ in range(rng.randint(1, 4)):
-        readers = [op.name for op in network.operators if any(network.producer[t] is not None for t in op.inputs)]
+        readers = [
+            op.name for op in network.operators if any(network.producer[t] is not None for t in op.inputs)
+        ]
         if not readers:
             return
         reader = network.operators[network.operator_id[rng.choice(readers)]]

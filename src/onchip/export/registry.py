@@ -46,6 +46,8 @@ def export(plan: Plan, to: str, *, model: str | Path | None = None) -> bytes:
     check(plan)
     again = next((op.name for op in plan.network.operators if op.repeats is not None), None)
     if again and to in _EACH_ONCE:
-        raise UsageError(f"runs again in this plan, and {to} runs every operator once", item=f"operator {again}")
+        raise UsageError(
+            f"runs again in this plan, and {to} runs every operator once", item=f"operator {again}"
+        )
     written: str | bytes = import_module(FORMATS[to]).write(plan, model)
     return written.encode() if isinstance(written, str) else written

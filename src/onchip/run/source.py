@@ -46,8 +46,14 @@ def source_of(plan: Plan, source: Source | str | Path | None) -> Executable | Tf
 
 def _again(executable: Executable | TfliteExecutable, meant: Folded) -> Executable | TfliteExecutable:
     """Return the nodes of a network with repeats: a repeat has those of its original, and its values."""
-    by_tensor = {key: tuple(getattr(executable, key)[t] for t in meant.tensors) for key in ("dtype", "shape", "value")}
-    return replace(executable, nodes=tuple(executable.nodes[op] for op in meant.operators), **by_tensor)
+    nodes = tuple([executable.nodes[op] for op in meant.operators])
+    dtype = tuple([executable.dtype[t] for t in meant.tensors])
+    shape = tuple([executable.shape[t] for t in meant.tensors])
+    if isinstance(executable, TfliteExecutable):
+        values = tuple([executable.value[t] for t in meant.tensors])
+        return replace(executable, nodes=nodes, dtype=dtype, shape=shape, value=values)
+    names = tuple([executable.value[t] for t in meant.tensors])
+    return replace(executable, nodes=nodes, dtype=dtype, shape=shape, value=names)
 
 
 def read_options(plan: Plan) -> ReadOptions:

@@ -67,7 +67,9 @@ def why_outside(plan: Plan, planner: str) -> str:
         return f"planner {planner} is not for a chip of {several}"
     again = next((op.name for op in plan.network.operators if op.repeats is not None), None)
     if again and not (planner == "joint" and plan.options.get("recompute") is True):
-        allowed = "option recompute is not true" if planner == "joint" else f"planner {planner} runs nothing again"
+        allowed = (
+            "option recompute is not true" if planner == "joint" else f"planner {planner} runs nothing again"
+        )
         return f"{allowed}, and {again} repeats an operator"
     begins = planner == "joint" and all(cache.input is None for cache in plan.caches)
     if planner != "placement" and (plan.pins or plan.state or (plan.caches and not begins)):

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from onchip.base.errors import IllegalPlan, Infeasible, NegativeAnswer, UsageError
 from onchip.check import certify
-from onchip.check.claims.objectives import BOUNDED
+from onchip.check.claims import objectives
 from onchip.machines.chip import Chip
 from onchip.network import Network, mask
 from onchip.network.reaches import reach_for
@@ -132,7 +132,7 @@ def solve(
         if not has_repeats(fewest.network):
             return made
         other = _solved(fewest.network, chip, budget, options, placing, limits).plan
-        figure, _ = BOUNDED[placing.objective]
+        figure, _ = objectives.BOUNDED[placing.objective]
         return replace(made, plan=min(made.plan, other, key=attrgetter(figure)))
 
 

@@ -29,38 +29,42 @@ TRIES = 12
 """The most networks with repeats that are planned after one another without a gain."""
 
 FEW = 12
-"""In networks of at most so many operators all readers of a tensor are served apart, whatever that promises."""
+"""In networks of at most so many operators every reader of a tensor is served, whatever that promises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """`operators` run once more for `readers` alone (names), each set of equal blocks; `gain` is the promise:
-    bytes that cross no more, less those that cross then."""
+    """Operators that run once more for some readers alone: their names and those of the readers, in `steps` that
+    equal blocks share. `gain` is the promise: bytes that cross no more, less those that cross then."""
 
     steps: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     gain: int
 
     def of(self, network: Network) -> Network:
-        """Return the network with these repeats. Raises `ValueError` where a tensor is, or holds, a view."""
+        """Return the network with these repeats."""
         for operators, readers in self.steps:
             network = repeated(network, operators, readers)
         return network
 
 
 def with_repeats(made: Plan, again: Callable[[Network], Plan], limits: Limits) -> Plan:
-    """Return the plan of fewest bytes of `made` and of those of its network with repeats; `again` plans one."""
+    """Return the plan of fewest bytes of `made` and of those in which operators run again.
+
+    `again` plans a network with repeats. Ends after `TRIES` of these without a gain, or when a limit is
+    reached.
+    """
     tried: set[object] = set()
-    misses = 0
-    while misses < TRIES and not limits.over():
-        move = next((m for m in moves_of(made) if m.steps not in tried), None)
-        if move is None:
-            break
+    misses, moves = 0, moves_of(made)
+    while moves and misses < TRIES and not limits.over():
+        move = moves.pop(0)
+        if move.steps in tried:
+            continue
         tried.add(move.steps)
         misses += 1
-        with suppress(NegativeAnswer, ValueError):
+        with suppress(NegativeAnswer):
             other = again(move.of(made.network))
             if other.result.dram_bytes < made.result.dram_bytes:
-                made, misses = other, 0
+                made, misses, moves = other, 0, moves_of(other)
     return made
 
 
@@ -113,7 +117,12 @@ class _Seen:
         """Return what equal blocks share of their operators."""
         operators = (self.network.operators[self.network.operator_id[name]] for name in names)
         return tuple(
-            (op.type, op.weight_bytes, op.work, *(self.network.tensors[t].bytes for t in (*op.inputs, *op.outputs)))
+            (
+                op.type,
+                op.weight_bytes,
+                op.work,
+                *(self.network.tensors[t].bytes for t in (*op.inputs, *op.outputs)),
+            )
             for op in operators
         )
 
@@ -125,23 +134,25 @@ class _Seen:
             if views.intersection(op.outputs) or len(op.outputs) != 1:
                 continue
             [t] = op.outputs
-            readings = self.readings(op.id, t)
+            readings = self.readings(t)
             for operators in self.chains(op.id, views):
                 yield from self.for_readings(t, operators, readings)
 
-    def readings(self, v: int, t: int) -> list[_Reading]:
-        """Return the runs that read a tensor; the first is that of its maker, if it reads it there."""
+    def readings(self, t: int) -> list[_Reading]:
+        """Return the runs that read a tensor; the first one keeps the original."""
         by_run: dict[int, list[str]] = {}
         for reader in bits(self.network.readers[t]):
             by_run.setdefault(self.at[reader], []).append(self.network.operators[reader].name)
-        found = [_Reading(at, tuple(names), self.fetched.get((at, t), 0)) for at, names in sorted(by_run.items())]
+        found = [
+            _Reading(at, tuple(names), self.fetched.get((at, t), 0)) for at, names in sorted(by_run.items())
+        ]
         if self.small and len(found) == 1 and len(found[0].readers) > 1:
             return [replace(found[0], readers=(name,)) for name in found[0].readers]
         return found
 
     def chains(self, v: int, views: set[int]) -> Iterator[tuple[int, ...]]:
-        """Yield operators that may run again together: a maker alone, then with those before it that make most
-        of what is read."""
+        """Yield operators that may run again together: a maker, then one more at a time, that of the largest
+        tensor that they read."""
         network, chain = self.network, [v]
         while True:
             yield tuple(sorted(chain))
@@ -162,27 +173,23 @@ class _Seen:
     def for_readings(
         self, t: int, operators: tuple[int, ...], readings: Sequence[_Reading]
     ) -> Iterator[Again]:
-        """Yield the same operators again for every reading, or for all but the first."""
+        """Yield operators that run again for one reading but the first, or for all of these."""
         network = self.network
         leaves = bool(network.output_roots >> t & 1)
         stored = 0 if leaves else self.stored.get(t, 0)
         names = tuple(network.operators[v].name for v in operators)
-        apart = [r for r in readings[1:] if not self.after(operators, r)]
+        apart = readings[1:]
         for reading in apart:
             gain = reading.fetched + (stored if len(readings) == 2 else 0) - self.cost(operators, reading)
-            if self.worth(t, gain, reading.fetched):
+            if self.worth(t, gain):
                 yield Again(((names, reading.readers),), gain)
-        if len(apart) > 1 and len(apart) == len(readings) - 1:
+        if len(apart) > 1:
             gain = stored + sum(r.fetched - self.cost(operators, r) for r in apart)
-            if self.worth(t, gain, sum(r.fetched for r in apart)):
+            if self.worth(t, gain):
                 yield Again(tuple((names, r.readers) for r in apart), gain)
 
-    def after(self, operators: Sequence[int], reading: _Reading) -> bool:
-        """Return whether one of some operators is itself among the readers, or made after them."""
-        return bool({self.network.operators[v].name for v in operators}.intersection(reading.readers))
-
-    def worth(self, t: int, gain: int, fetched: int) -> bool:
-        """Return whether a promise is worth a plan; one of nothing is for tensors kept on chip in small ones."""
+    def worth(self, t: int, gain: int) -> bool:
+        """Return whether a promise is worth a plan; in small networks also where a tensor only takes room."""
         return gain > 0 or (self.small and gain + self.network.tensors[t].bytes > 0)
 
     def cost(self, operators: Sequence[int], reading: _Reading) -> int:
