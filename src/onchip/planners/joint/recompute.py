@@ -34,8 +34,10 @@ FEW = 12
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Operators that run once more for some readers alone: their names and those of the readers, in `steps` that
-    equal blocks share. `gain` is the promise: bytes that cross no more, less those that cross then."""
+    """Operators that run once more for some readers alone, by name: a step for every equal block.
+
+    `gain` is the promise: bytes that cross no more, less those that cross then.
+    """
 
     steps: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     gain: int
