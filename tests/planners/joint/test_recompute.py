@@ -16,8 +16,10 @@ from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import DEFAULTS, FusedPlacementOptions, JointOptions, fusion_options
 from onchip.planners.joint.planning import plan
 from onchip.planners.placement import Problem, minimum_traffic
+from nest_networks import network_of
 from oracles.joint import least_dram_bytes
 from oracles.repeating import barrier_maps, least_with_reruns, with_any_repeats
+from timed_plans import TILES, few_looks
 
 GENERIC = load_chip("generic")
 
@@ -90,3 +92,30 @@ def test_recompute_goes_with_tiles_only() -> None:
         JointOptions(fuse=False, recompute=True)
     with pytest.raises(UsageError, match="recompute"):
         JointOptions(fuse=True, recompute=1)  # type: ignore[arg-type]
+
+
+def test_a_plan_that_runs_an_operator_again_takes_less_time_and_energy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few_looks(monkeypatch)
+    worded = network_of(
+        "m=8 d=1 f=8 q=1",
+        [
+            "up MatMul: a(m,f) = x(m,d) A(d,f)",
+            "red Sum: g(q) = a(m,f)",
+            "mul Mul: y(m,f) = a(m,f) g(*q)",
+        ],
+        ["x"],
+        ["y"],
+    )
+    rates = replace(GENERIC.rates, dram_picojoules_per_byte=64.0, mac_picojoules=0.3)
+    chip = replace(GENERIC, tiles=TILES, rates=rates)
+    for objective, figure in (("latency", "latency_picoseconds"), ("energy", "energy_picojoules")):
+        options = FusedPlacementOptions(objective=objective)  # type: ignore[arg-type]
+        once = plan(worded.network, chip, 48, *options.halves())
+        made = plan(worded.network, chip, 48, *replace(options, recompute=True).halves())
+        assert [op.name for op in made.network.operators if op.repeats is not None] == ["up.again"]
+        assert getattr(made.result, figure) < getattr(once.result, figure)
+        assert check(made) == made.result
+        bound = made.result.latency_lower_bound_picoseconds
+        assert bound == once.result.latency_lower_bound_picoseconds

@@ -133,7 +133,7 @@ def solve(
             return made
         other = _solved(fewest.network, chip, budget, options, placing, limits).plan
         figure, _ = objectives.BOUNDED[placing.objective]
-        return replace(made, plan=min(made.plan, other, key=attrgetter(figure)))
+        return replace(made, plan=min(made.plan, other, key=attrgetter(f"result.{figure}")))
 
 
 def _solved(
