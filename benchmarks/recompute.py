@@ -86,8 +86,8 @@ def row(name: str, budget: str, network: str, *, run: bool) -> str:
         report = again.run()
         print(f"executed: {name} {budget}, {report.tensors:,} tensors compared", file=sys.stderr, flush=True)
     return (
-        f"| {name} | {budget} | {a.dram_bytes:,} | {b.dram_bytes:,} | {100 * saved:.1f} % | {count} | {work} |"
-        f" {seconds:.1f} | {more:.1f} |"
+        f"| {name} | {budget} | {a.dram_bytes:,} | {b.dram_bytes:,} | {100 * saved:.1f} % | {count} | {work}"
+        f" | {seconds:.1f} | {more:.1f} |"
     )
 
 
@@ -98,8 +98,8 @@ def main() -> None:
     options.add_argument("--into", type=Path)
     args = options.parse_args()
     lines = [
-        "| network | budget | every operator once | with `--recompute` | saved | operators again | MACs | CPU s |"
-        " with `--recompute` |",
+        "| network | budget | each once, bytes | with `--recompute` | saved | operators again | MACs"
+        " | CPU s | with `--recompute` |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     print("\n".join(lines), flush=True)

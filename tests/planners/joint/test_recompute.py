@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from nest_networks import network_of
 from onchip.base.errors import Infeasible, UsageError
 from onchip.check import check
 from onchip.machines.chip import load_chip
@@ -16,7 +17,6 @@ from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import DEFAULTS, FusedPlacementOptions, JointOptions, fusion_options
 from onchip.planners.joint.planning import plan
 from onchip.planners.placement import Problem, minimum_traffic
-from nest_networks import network_of
 from oracles.joint import least_dram_bytes
 from oracles.repeating import barrier_maps, least_with_reruns, with_any_repeats
 from timed_plans import TILES, few_looks
