@@ -362,7 +362,7 @@ def layouts_sentence(plan: Plan) -> str:
     return f"In DRAM in tiles, not row by row: {', '.join(named)}{rest}."
 
 
-SHOWN_REPEATS = 6
+SHOWN_REPEATS = 4
 """The most operators that run again that a sentence names."""
 
 

@@ -52,8 +52,9 @@ START, PLACED, PLAIN, SEARCHED, BOUNDED = 0.35, 0.5, 0.65, 0.85, 0.97
 """Shares of the time limit after which fusion, placement, the joint search without nests and that with them
 end, and a bound of groups of few operators where not all can be listed."""
 
-ONCE = 0.5
-"""The share of the time limit after which the plan is to stand in which every operator runs once."""
+ONCE, AGAIN = 0.5, 0.25
+"""The share of the time limit after which the plan is to stand in which every operator runs once; that of the
+time that is left for a plan in which some run again."""
 
 BYTES = 0.4
 """The share of the time limit after which the plan of fewest bytes is to stand that a plan for time begins
@@ -118,20 +119,18 @@ def solve(
     with (limits or Limits.of(placing)).interruptible() as limits:
         if not options.recompute:
             return _solved(network, chip, budget, options, placing, limits)
-        once = limits.until(ONCE)
-        made = _solved(network, chip, budget, options, placing, once)
+        made = _solved(network, chip, budget, options, placing, limits.until(ONCE))
         by_bytes = replace(placing, objective="traffic")
 
         def again(network: Network) -> Plan:
-            return _Run(network, chip, budget, options, by_bytes, limits).run().plan
+            return _Run(network, chip, budget, options, by_bytes, limits.share(AGAIN)).run().plan
 
         if placing.objective == "traffic":
             return replace(made, plan=with_repeats(made.plan, again, limits))
-        fewest = _Run(network, chip, budget, options, by_bytes, once).run().plan
-        fewest = with_repeats(fewest, again, limits)
+        fewest = with_repeats(again(network), again, limits.share(ONCE))
         if not has_repeats(fewest.network):
             return made
-        other = _solved(fewest.network, chip, budget, options, placing, limits).plan
+        other = _solved(fewest.network, chip, budget, options, placing, limits.share(1)).plan
         figure, _ = objectives.BOUNDED[placing.objective]
         return replace(made, plan=min(made.plan, other, key=attrgetter(f"result.{figure}")))
 
