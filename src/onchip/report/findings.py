@@ -381,8 +381,8 @@ def repeats_sentence(plan: Plan) -> str:
     more = len(again) - SHOWN_REPEATS
     rest = f" and {more:,} more" if more > 0 else ""
     work, least = sum(op.work for op in again), sum(op.weight_bytes for op in again)
-    cost = f"{exact(least)} of weights, {work:,} multiply-accumulates"
-    return f"Run again, and not kept: {', '.join(named)}{rest} ({cost})."
+    cost = f"{exact(least)} of weights and {work:,} multiply-accumulates"
+    return f"Run again, and not kept: {', '.join(named)}{rest}. That takes {cost} more."
 
 
 def caches_sentence(plan: Plan) -> str:
