@@ -25,8 +25,11 @@ __all__ = ["Again", "moves_of", "with_repeats"]
 LONGEST = 5
 """The most operators that run again together for one reader."""
 
-TRIES = 12
+TRIES = 8
 """The most networks with repeats that are planned after one another without a gain."""
+
+WORTH = 1000
+"""A network with repeats is planned if it promises to save one byte in so many."""
 
 FEW = 12
 """In networks of at most so many operators every reader of a tensor is served, whatever that promises."""
@@ -99,6 +102,7 @@ class _Seen:
     def __init__(self, plan: Plan) -> None:
         self.network = plan.network
         self.small = len(self.network.operators) <= FEW
+        self.least = plan.result.dram_bytes // WORTH
         self.runs: list[Ran] = []
         self.at: dict[int, int] = {}  # by operator
         self.stored: dict[int, int] = {}
@@ -192,7 +196,7 @@ class _Seen:
 
     def worth(self, t: int, gain: int) -> bool:
         """Return whether a promise is worth a plan; in small networks also where a tensor only takes room."""
-        return gain > 0 or (self.small and gain + self.network.tensors[t].bytes > 0)
+        return gain > self.least or (self.small and gain + self.network.tensors[t].bytes > 0)
 
     def cost(self, operators: Sequence[int], reading: _Reading) -> int:
         """Return the bytes that cross more if operators run again in the run that reads what they make."""
