@@ -6,10 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import onnx
 import pytest
-from onnx import numpy_helper, parser
 
 import onchip
 from onchip.base.errors import IllegalPlan, InputError, UsageError
@@ -24,39 +21,14 @@ from onchip.planners.placement import plan as place
 from onchip.plans import from_json, from_text, to_json, to_text
 from onchip.report.findings import repeats_sentence
 from onchip.run import run
-
-SQUEEZE = """
-<ir_version: 8, opset_import: ["" : 17]>
-block (float[1,4,12,12] x) => (float[1,4,12,12] y) {
-  e0 = Conv (x, w1)
-  e1 = Relu (e0)
-  d0 = Conv <group = 24, kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (e1, w2)
-  d1 = Relu (d0)
-  g = GlobalAveragePool (d1)
-  s0 = Conv (g, w3)
-  s1 = HardSigmoid (s0)
-  m = Mul (d1, s1)
-  p = Conv (m, w4)
-  y = Add (x, p)
-}
-"""
-
-SHAPES = {"w1": (24, 4, 1, 1), "w2": (24, 1, 3, 3), "w3": (24, 24, 1, 1), "w4": (4, 24, 1, 1)}
+from squeezed import write_squeeze
 
 BUDGET = 12 * 1024
 
 
 @pytest.fixture(scope="module")
 def squeeze(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of the block, whose middle is six times as wide as its input."""
-    model = parser.parse_model(SQUEEZE)
-    draw = np.random.default_rng(0)
-    for name, shape in SHAPES.items():
-        weights = (0.3 * draw.standard_normal(shape)).astype(np.float32)
-        model.graph.initializer.append(numpy_helper.from_array(weights, name))
-    path = tmp_path_factory.mktemp("squeeze") / "squeeze.onnx"
-    onnx.save(model, path)
-    return path
+    return write_squeeze(tmp_path_factory.mktemp("squeeze") / "squeeze.onnx")
 
 
 @pytest.fixture(scope="module")
