@@ -1,9 +1,11 @@
 """What it saves that operators run again: bytes to and from DRAM, and the work that it costs.
 
     python benchmarks/recompute.py [--only PATTERN] [--run] [--into docs/joint-recompute.md]
+    python benchmarks/recompute.py --time [--into docs/joint-recompute.md]
 
 Every row plans a network twice, with and without `--recompute`, in tiles, at 8 bits. `--run` also executes
-the plan with repeats and compares every tensor. Seconds are CPU of planning, on one core.
+the plan with repeats and compares every tensor. `--time` plans the block for the least time, on the two
+chips of `benchmarks/time_known_values.py`. Seconds are CPU of planning, on one core.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ import fnmatch
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import numpy_helper, parser
 from page_marks import put_into
+from time_known_values import CHIPS
 
 import onchip
+from onchip.machines.chip import load_chip
 
 SQUEEZE = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -48,6 +53,9 @@ SHAPES = {
     "w4": (96, 4, 1, 1),
     "w5": (16, 96, 1, 1),
 }
+
+TIMED = "16KiB"
+"""The scratchpad in which the block is planned for time."""
 
 CASES = (
     ("squeeze", ("4KiB", "8KiB", "16KiB", "32KiB")),
@@ -91,12 +99,47 @@ def row(name: str, budget: str, network: str, *, run: bool) -> str:
     )
 
 
+def timed(network: str) -> list[str]:
+    """Return the rows of the block's least time."""
+    lines = [
+        "| chip | budget | each once, µs | bytes | with `--recompute`, µs | bytes | CPU s | again |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, tiles in CHIPS.items():
+        chip = replace(load_chip("generic"), tiles=tiles)
+        cells = []
+        seconds = []
+        for again in (False, True):
+            began = time.process_time()
+            made = onchip.plan(
+                network,
+                chip=chip,
+                budget=TIMED,
+                fuse=True,
+                objective="latency",
+                recompute=again,
+                dtype="int8",
+            )
+            seconds.append(time.process_time() - began)
+            cells += [f"{(made.result.latency_picoseconds or 0) / 1e6:.1f}", f"{made.result.dram_bytes:,}"]
+        lines.append(f"| {name} | {TIMED} | {' | '.join(cells)} | {seconds[0]:.0f} | {seconds[1]:.0f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     options.add_argument("--only", default="*", metavar="PATTERN")
     options.add_argument("--run", action="store_true")
+    options.add_argument("--time", action="store_true")
     options.add_argument("--into", type=Path)
     args = options.parse_args()
+    if args.time:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = "\n".join(timed(model("squeeze", Path(folder))))
+        if args.into is not None:
+            args.into.write_text(put_into(args.into.read_text(), "recompute in time", rows))
+        return
     lines = [
         "| network | budget | each once, bytes | with `--recompute` | saved | operators again | MACs"
         " | CPU s | with `--recompute` |",
