@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onchip.base.errors import ModelError
+from onchip.base.errors import InputError, ModelError, PlanFormatError
 from onchip.network import Network, OperatorSpec, bits
+from onchip.network.json import read_network, wire_network
 from onchip.network.repeats import folded, has_repeats, repeated, why_no_repeat
+from onchip.plans import from_json, from_text, to_json
+from repeated_plans import PLAN, TEXT
 
 
 def _random(rng: Random) -> Network:
@@ -92,3 +98,28 @@ def test_what_is_repeated_exists_and_repeats_nothing() -> None:
         build(None, "i")
     with pytest.raises(ModelError, match="operator h: repeats g, which itself repeats an operator"):
         build("f", "g")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "reason"),
+    [
+        ("onchip.plan/2", "onchip.plan/1", "repeats needs a file of format onchip.plan/2"),
+        ("repeats wide.again wide", "repeats nobody wide", "repeats nobody: is of no operator"),
+        ("repeats wide.again wide", "repeats wide.again nobody", "repeats an unknown operator nobody"),
+        ("repeats wide.again wide", "repeats wide.again wide wide", "not understood: repeats"),
+        ("repeats wide.again wide", "repeats wide.again wide\nrepeats wide.again wide", "given twice"),
+    ],
+)
+def test_files_that_say_it_wrong_are_refused_in_a_line(was: str, now: str, reason: str) -> None:
+    with pytest.raises(InputError, match=re.escape(reason)) as refusal:
+        from_text(TEXT.replace(was, now))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_of_the_first_format_and_a_model_have_no_repeats(tmp_path: Path) -> None:
+    with pytest.raises(PlanFormatError, match=r"operator wide\.again: repeats another operator: that needs"):
+        from_json(to_json(PLAN).replace("onchip.plan/2", "onchip.plan/1"))
+    path = tmp_path / "network.json"
+    path.write_text(json.dumps(wire_network(PLAN.network)))
+    with pytest.raises(ModelError, match=r"operator wide\.again: repeats another operator: plans let"):
+        read_network(path)
