@@ -45,6 +45,8 @@ def test_less_crosses_and_more_is_computed(squeeze: Path, again: onchip.Plan) ->
     assert again.limit_bytes == once.limit_bytes
     assert "Run again, and not kept: e0 in " in repeats_sentence(again)
     assert from_json(to_json(again)) == from_text(to_text(again)) == again
+    anew = onchip.plan(again.network, budget=BUDGET, fuse=True)  # what the network means is planned
+    assert anew.result.dram_bytes == once.result.dram_bytes
 
 
 def test_it_is_executed_and_every_repeat_compared(again: onchip.Plan) -> None:
