@@ -175,6 +175,7 @@ def plan(
     nests: bool = True,
     concat_views: bool = True,
     dram_tiles: bool = True,
+    recompute: bool = False,
     channel_tile: int | None = None,
     batch_weights: Literal["per-image", "held", "shared"] = "per-image",
     isoa: Literal["channelwise", "paper", "off", "sums"] = "channelwise",
@@ -237,6 +238,7 @@ def plan(
     - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
     - `concat_views` (default True): With tiles: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `dram_tiles` (default True): With tiles, for the least time: tensors between groups may lie in DRAM in tiles that their maker and their readers move, and not row by row.
+    - `recompute` (default False): With tiles: an operator may run again for a later reader instead of being stored, or kept, for it, where fewer bytes cross so.
     - `channel_tile` (default None): With tiles: channels that are processed at a time (T_c); without, the chip's.
     - `batch_weights` (default 'per-image'): `per-image`: refilled weights are fetched for every band of every image, and whole images run together where several fit; `held`: so do bands, with line buffers for every image; `shared`: once per band or block for the whole batch, with the buffers of one image, as the paper counts (nothing can run that: figures only).
     - `isoa` (default 'channelwise'): Which tensors are held a few channels at a time. `channelwise`: neighbours may, where no channels are summed between them; `paper`: never neighbours (figures only); `off`: none; `sums`: whatever no sum forbids, in an order of passes or not (figures only).
@@ -656,6 +658,7 @@ def lengths(
     nests: bool = True,
     concat_views: bool = True,
     dram_tiles: bool = True,
+    recompute: bool = False,
     channel_tile: int | None = None,
 ) -> Lengths:
     """Plan a network for every length of an open dimension, and find where the best plan changes.
@@ -700,6 +703,7 @@ def lengths(
     - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
     - `concat_views` (default True): With tiles: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `dram_tiles` (default True): With tiles, for the least time: tensors between groups may lie in DRAM in tiles that their maker and their readers move, and not row by row.
+    - `recompute` (default False): With tiles: an operator may run again for a later reader instead of being stored, or kept, for it, where fewer bytes cross so.
     - `channel_tile` (default None): With tiles: channels that are processed at a time (T_c); without, the chip's.
     """
 
@@ -742,6 +746,7 @@ def session(
     nests: bool = True,
     concat_views: bool = True,
     dram_tiles: bool = True,
+    recompute: bool = False,
     channel_tile: int | None = None,
 ) -> Session:
     """Plan a prompt and the steps behind it into one arena, with the caches on chip at one place.
@@ -788,6 +793,7 @@ def session(
     - `nests` (default True): With tiles: neighbouring operators may run as a nest of loops over any of their axes, and groups in bands, blocks and boxes are written as nests where that costs nothing.
     - `concat_views` (default True): With tiles: the operands of a concat may lie side by side in DRAM, where they are its output.
     - `dram_tiles` (default True): With tiles, for the least time: tensors between groups may lie in DRAM in tiles that their maker and their readers move, and not row by row.
+    - `recompute` (default False): With tiles: an operator may run again for a later reader instead of being stored, or kept, for it, where fewer bytes cross so.
     - `channel_tile` (default None): With tiles: channels that are processed at a time (T_c); without, the chip's.
     """
 

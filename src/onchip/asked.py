@@ -10,6 +10,7 @@ from onchip.base import guard
 from onchip.base.errors import UsageError
 from onchip.machines.chip import Chip
 from onchip.network import Network
+from onchip.network.repeats import folded
 from onchip.plans import Plan as PlanProgram
 from onchip.plans import bind
 from onchip.readers.source import ReadOptions
@@ -62,8 +63,8 @@ def read_if_needed(
 
 
 def network_of(model: Source | Network) -> Network:
-    """Return the network of a model, as planners see it."""
-    return model if isinstance(model, Network) else model.network
+    """Return the network of a model, as planners see it: one out of a plan without what runs again there."""
+    return folded(model).network if isinstance(model, Network) else model.network
 
 
 def as_the_chip(model: object, on: Chip, options: dict[str, Any]) -> dict[str, Any]:

@@ -89,6 +89,10 @@ def mcu(
     if plan is not None:
         given = Plan.of(read_plan(plan) if isinstance(plan, str | Path) else plan)
         given.check()
+        if again := next((op.name for op in given.network.operators if op.repeats is not None), None):
+            raise UsageError(
+                "runs again in this plan, and C for a board runs it once", item=f"operator {again}"
+            )
         shared = shareable(read_model) if kernels == "shared" else shared_in(given.network, read_model)
         made = maker.build(given, shared)
     else:

@@ -12,6 +12,7 @@ from onchip.base.errors import InputError, NegativeAnswer, UsageError
 from onchip.comparison.what_if import what_if as over_budgets
 from onchip.machines.chip import RATES, Chip, Rates, builtin_chips, load_chip
 from onchip.network import Network
+from onchip.network.repeats import folded
 from onchip.planners import registry
 from onchip.planners.limits import Limits
 from onchip.planners.protocol import FiguresOnly
@@ -125,7 +126,7 @@ def _source(plan: Plan, model: str | Path | None) -> Source | Network:
     if not named or (model is None and named.endswith(".json")):
         if plan.options.get("weights") == "resident" or any(t.patches for t in plan.network.tensors):
             raise UsageError("the network of this plan is not the one that was read: name it with --model")
-        return plan.network
+        return folded(plan.network).network
     if model is None:
         check_named(named)
     how = read_options(plan)

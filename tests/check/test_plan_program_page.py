@@ -10,7 +10,10 @@ import pytest
 
 from onchip.base.errors import IllegalPlan
 from onchip.check import check, plain_concat, streaming_scratch
+from onchip.network.repeats import folded
+from onchip.planners.placement import Problem, minimum_traffic
 from onchip.plans import from_json, from_text, to_json, to_text
+from repeated_plans import PLAN
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plan-program.md"
 
@@ -84,3 +87,15 @@ def examples() -> list[str]:
 
 def blocks() -> list[str]:
     return re.findall(r"^```(?:text|json)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_that_runs_again_is_legal_and_moves_less_than_any_without() -> None:
+    (text,) = (text for text in blocks() if text.startswith("onchip.plan/2") and "\nrepeats " in text)
+    plan = from_text(text)
+    assert plan == PLAN
+    assert check(plan) == plan.result
+    assert from_text(to_text(plan)) == from_json(to_json(plan)) == plan
+    once = minimum_traffic(Problem.of(folded(plan.network).network, 1), plan.budget)
+    assert once.value == 24
+    again = minimum_traffic(Problem.of(plan.network, 1), plan.budget)
+    assert again.value == plan.result.traffic_bytes == 0

@@ -12,6 +12,7 @@ import broken_joins  # noqa: F401
 import broken_memories  # noqa: F401
 import broken_nests  # noqa: F401
 import broken_pins  # noqa: F401
+import broken_repeats  # noqa: F401
 import broken_rings  # noqa: F401
 import broken_rows  # noqa: F401
 import broken_tiles  # noqa: F401

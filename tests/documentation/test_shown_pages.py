@@ -44,6 +44,11 @@ def test_the_page_on_loops_runs() -> None:
     run(DOCS / "loops.md")
 
 
+@pytest.mark.thorough
+def test_the_page_on_operators_that_run_again_runs() -> None:
+    run(DOCS / "joint-recompute.md")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted((DOCS / "tutorials").glob("*.md")), ids=lambda p: p.stem)
 def test_the_tutorials_run(page: Path) -> None:

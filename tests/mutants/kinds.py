@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -33,7 +34,8 @@ from mutants.walks import Foul
 from onchip.base.errors import IllegalPlan, Infeasible
 from onchip.check import certify
 from onchip.machines.chip import RATES, Chip, Rates, load_chip
-from onchip.network import Geometry
+from onchip.network import Geometry, bits
+from onchip.network.repeats import repeated
 from onchip.planners.branches.options import BranchOptions
 from onchip.planners.branches.plan import plan_branches
 from onchip.planners.placement import PlacementOptions
@@ -53,6 +55,7 @@ from onchip.plans import (
     State,
     Store,
     Tiling,
+    bind,
 )
 from oracles.boxes import random_operator, turned
 from strategies import random_network
@@ -104,6 +107,28 @@ def placed(rng: Random, chip: Chip, objective: str) -> Plan:
             return place(network, chip, budget, options)
         except Infeasible:
             continue
+
+
+def repeats(rng: Random) -> Made:
+    """A plan of whole operators, some of which run again."""
+    chip = Chip("c", rng.choice((1, 4)))
+    while True:
+        network = again = random_network(rng, 5, min_operators=2)
+        for _ in range(rng.randint(1, 2)):
+            reader = rng.choice(again.operators)
+            before = [again.operators[v].name for v in bits(again.predecessors[reader.id])]
+            if before:
+                with suppress(ValueError):  # of a part
+                    again = repeated(again, rng.sample(before, rng.randint(1, len(before))), [reader.name])
+        if again is network:
+            continue
+        budget = int(sum(chip.round_up(t.bytes) for t in again.tensors) * rng.choice((0.5, 0.8, 1.2))) + 64
+        try:
+            made = place(again, chip, budget, PlacementOptions(in_place=rng.random() < 0.5, time_limit=5.0))
+        except Infeasible:
+            continue
+        options = {**made.options, "planner": "by hand"}  # placement runs nothing again
+        return Made(bind(replace(made, options=options)))
 
 
 def timed(rng: Random) -> Made:
@@ -444,6 +469,7 @@ KINDS: dict[str, Kind] = {
     "memories": Kind(
         lambda rng: Made(legal_memory_plan(rng)), {**PARTS, **NETWORK, "chip": 3.0, "result": 4.0}
     ),
+    "repeats": Kind(repeats, {**PARTS, "network": 6.0}),
     "tiled": Kind(tiled, {**PARTS, "groups": 10.0, "program": 6.0}),
     "rings": Kind(rings, {**PARTS, "groups": 10.0, "program": 8.0}),
     "sections": Kind(modules, {"sections": 8.0, "program": 4.0, "result": 0.5, "options": 0.3}),

@@ -123,6 +123,7 @@ class Referee:
         require(type(plan.budget) is int and 0 <= plan.budget <= 2**40, "no budget")
         require(1 <= self.align <= 2**20, "no alignment")
         self.patches_agree()
+        self.repeats_agree()
         self.set_out()
         for instruction in plan.program:
             self.step(instruction)
@@ -168,6 +169,44 @@ class Referee:
                 else:
                     fits = mine == said
                 require(fits, f"{self.names[t]} lies in other patches than {op.name} says")
+
+    def repeats_agree(self) -> None:
+        """What a repeat writes has the value of what its original writes, by the terms of both."""
+        net = self.plan.network
+        maker = {t: (op, i) for op in net.operators for i, t in enumerate(op.outputs)}
+        whole = {v.tensor: (v.of, v.offset) for v in net.views}
+        known: dict[int, object] = {}
+        numbers: dict[object, int] = {}
+
+        def value(t: int) -> object:
+            if t not in known:
+                if t in whole:
+                    of, offset = whole[t]
+                    term: object = ("part", value(of), offset, net.tensors[t].bytes)
+                elif t in maker:
+                    op, i = maker[t]
+                    meant = op if op.repeats is None else net.operators[op.repeats]
+                    own = (op.type, op.weight_bytes, op.workspace, op.macs, op.geometry, op.reach)
+                    sizes = [(n.bytes, n.shape, n.patches) for n in (net.tensors[x] for x in op.outputs)]
+                    term = (meant.name, own, tuple(map(value, op.inputs)), tuple(sizes), i)
+                else:
+                    term = net.tensors[t].name
+                known[t] = numbers.setdefault(term, len(numbers))
+            return known[t]
+
+        again = [op for op in net.operators if op.repeats is not None]
+        for op in again:
+            of = net.operators[op.repeats or 0]
+            require(of.repeats is None, f"{op.name} repeats a repeat")
+            require(len(op.outputs) == len(of.outputs), f"{op.name} writes more or less than {of.name}")
+            for t, other in zip(op.outputs, of.outputs, strict=True):
+                require(value(t) == value(other), f"{op.name} does not make what {of.name} makes")
+                require(t not in net.outputs, f"{op.name} makes an output again")
+                parts = {x for pair in ((v.tensor, v.of) for v in net.views) for x in pair}
+                require(not parts & {t, other}, f"{op.name} makes what is, or holds, a part")
+        for op in net.operators if again else ():
+            own = [value(t) for t in op.inputs]
+            require(len(set(own)) == len(own), f"{op.name} reads one value twice")
 
     def set_out(self) -> None:
         for name, address in self.pinned_weights.items():

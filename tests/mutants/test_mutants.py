@@ -13,6 +13,7 @@ from mutants.referee import Referee
 import broken_joins  # noqa: F401  isort: skip  registers its breakers
 import broken_memories  # noqa: F401  isort: skip
 import broken_pins  # noqa: F401  isort: skip
+import broken_repeats  # noqa: F401  isort: skip
 from broken_plans import BREAKERS, Site  # isort: skip
 from legal_plans import legal_plan  # isort: skip
 
@@ -56,6 +57,7 @@ def nothing(*_: object, **__: object) -> None:
 
 HOLES = [
     ("placement", "onchip.check.interpreter.prove_overlap", nothing),
+    ("repeats", "onchip.check.machine_state.why_no_repeat", nothing),
     ("tiled", "onchip.check.units._refilled", nothing),
     ("rings", "onchip.check.interpreter.loses_a_byte", lambda *_, **__: False),
     ("sections", "onchip.check.interpreter.prove_sections", nothing),

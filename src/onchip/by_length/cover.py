@@ -42,6 +42,10 @@ def plan_lengths(
     series = Series(network_at, chip, budget, options, last)
     if fusing is not None:
         refuse(fusing, options)
+        if fusing.recompute:
+            raise UsageError(
+                "does not go with lengths: each would run other operators again", item="--recompute"
+            )
         if options.state:
             raise UsageError(
                 "does not go with --fuse here: steps that run fused keep caches in DRAM", item="--state"

@@ -17,6 +17,7 @@ from onchip.check.rules import broken
 from onchip.check.units import Unit, streams_of, units_of
 from onchip.machines.chip import MAX_ACCUMULATOR, MAX_ALIGNMENT, RATES
 from onchip.network import bits
+from onchip.network.repeats import why_no_repeat
 from onchip.plans import Plan
 
 __all__ = ["State"]
@@ -43,6 +44,8 @@ class State:
         self.spaces = spaces_of(plan)
         self.accesses = Accesses.of(plan.chip)
         prove_patches(self.network)
+        if problem := why_no_repeat(self.network):
+            broken("repeat", " ".join(problem))
         self.pinned = pinned_of(plan)
         separate = self.weights_apart = plan.chip.weight_scratchpad_bytes is not None
         self.units = units_of(

@@ -15,6 +15,7 @@ RULES: dict[str, str] = {
     "bad-accumulators": "a sum that is not complete takes from 1 to 8 bytes",
     "bad-rate": "every rate of the chip is a positive number below 10^18",
     "patches": "a tensor in patches has the channels, rows and columns that the geometry says",
+    "repeat": "what repeats an operator has its figures, and reads the same values in the same places",
     # names
     "unknown-tensor": "an instruction names only tensors of the network",
     "unknown-operator": "an instruction or group names only operators (and groups) that exist",

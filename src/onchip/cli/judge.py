@@ -19,6 +19,7 @@ from onchip.cli.console import Json, PlanFile, progress, stdout, writable
 from onchip.multi_dnn.schedule_file import is_schedule
 from onchip.plans import Result
 from onchip.report.bounds import bounds_of
+from onchip.report.findings import repeats_sentence
 from onchip.report.times import short_time
 from onchip.report.wording import SENTENCE, visible
 
@@ -155,6 +156,8 @@ def _show_check(made: api.Plan, result: Result, worth: Standing, proof: Proof | 
     said = f"claimed {result.status}" if worth == "claimed" and result.status == "optimal" else result.status
     print(f"legal: {operators:,} operators in {instructions:,} instructions; every figure holds")
     print(f"  {said}{sought}: {what} {moved:,} B{claim}")
+    if again := repeats_sentence(made):
+        print(f"  {again}")
     if space := result.space or (searched if worth == "proved" else ""):
         print(f"  among: {visible(space, SENTENCE)}")
     if line := _worth(made, worth, proof):

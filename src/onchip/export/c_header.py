@@ -24,6 +24,11 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
     tensor = identifiers((t.name for t in network.tensors), upper=True)
     index = {t.name: t.id for t in network.tensors}
     step = identifiers(layout.steps, upper=True)
+    again = {
+        op.name: f", {_comment(network.operators[op.repeats].name)} again"
+        for op in network.operators
+        if op.repeats is not None
+    }
     wide = max(plan.budget, *(t.bytes for t in network.tensors), 0) >= 1 << 32
     lines = [
         f"/* The layout of {_comment(network.name)} in on-chip memory: a checked plan, written by onchip.",
@@ -43,7 +48,8 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
         "",
         "/* Operators by the step they run in. */",
         *(
-            f"#define {up}_STEP_{step[s]} {i}u /* {_comment(s)}{', joined in DRAM' * (i in layout.joined)} */"
+            f"#define {up}_STEP_{step[s]} {i}u"
+            f" /* {_comment(s)}{again.get(s, '')}{', joined in DRAM' * (i in layout.joined)} */"
             for i, s in enumerate(layout.steps)
         ),
         "",

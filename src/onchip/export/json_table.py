@@ -43,6 +43,10 @@ def write(plan: Plan, model: str | Path | None = None) -> str:
         "residencies": [_residency(r) for r in layout.residencies],
         "copies": [_copy(c) for c in layout.copies],
     }
+    if again := [op for op in network.operators if op.repeats is not None]:
+        tables["repeats"] = [
+            {"operator": op.name, "of": network.operators[op.repeats or 0].name} for op in again
+        ]
     if layout.streams:
         tables["streams"] = [asdict(s) for s in layout.streams]
     if layout.joined:

@@ -27,6 +27,9 @@ FORMATS = {
 """The module of each format. It has `write(plan, model) -> str | bytes`; `model` is the model file where it
 is now, or None for the plan's path; `_READS_MODEL` read it."""
 
+_EACH_ONCE = frozenset({"tflm", "executorch"})
+"""The formats of runtimes that run the operators of a file, each once."""
+
 _READS_MODEL = frozenset({"tflm", "loops", "program", "constants", "threads", "threads-constants"})
 
 
@@ -41,5 +44,10 @@ def export(plan: Plan, to: str, *, model: str | Path | None = None) -> bytes:
     if model is not None and to not in _READS_MODEL:
         raise UsageError(f"the format {to} reads no model", item="--model")
     check(plan)
+    again = next((op.name for op in plan.network.operators if op.repeats is not None), None)
+    if again and to in _EACH_ONCE:
+        raise UsageError(
+            f"runs again in this plan, and {to} runs every operator once", item=f"operator {again}"
+        )
     written: str | bytes = import_module(FORMATS[to]).write(plan, model)
     return written.encode() if isinstance(written, str) else written

@@ -123,6 +123,7 @@ def parts_of(
                 spec.reach,
             )
         )
+    _repeats(rows, specs, refuse)
 
     view_rows = _views(list(views), table, ids, refuse)
     read = known(outputs, "outputs")
@@ -130,6 +131,22 @@ def parts_of(
         raise refuse(f"network {name}", "has no outputs")
     _producers(table, rows, view_rows, refuse)
     return Parts(tuple(table), tuple(rows), read, view_rows)
+
+
+def _repeats(rows: list[Operator], specs: Sequence[OperatorSpec], refuse: _Refuse) -> None:
+    """Let operators name those that they repeat; the checker decides whether they do."""
+    if all(spec.repeats is None for spec in specs):
+        return
+    ids = {row.name: row.id for row in rows}
+    for row, spec in zip(rows, specs, strict=True):
+        if spec.repeats is None:
+            continue
+        item = f"operator {spec.name}"
+        if spec.repeats not in ids:
+            raise refuse(item, f"repeats an unknown operator {spec.repeats}")
+        if specs[ids[spec.repeats]].repeats is not None:
+            raise refuse(item, f"repeats {spec.repeats}, which itself repeats an operator")
+        rows[row.id] = replace(row, repeats=ids[spec.repeats])
 
 
 def _tensors(

@@ -52,7 +52,7 @@ def wire_network(network: Network) -> dict[str, Any]:
         "name": network.name,
         "outputs": [names[t] for t in network.outputs],
         "tensors": [to_object(t) for t in network.tensors],
-        "operators": [to_object(_by_names(op, names)) for op in network.operators],
+        "operators": [to_object(_by_names(op, network, names)) for op in network.operators],
     }
     if network.views:
         made["views"] = [
@@ -64,10 +64,12 @@ def wire_network(network: Network) -> dict[str, Any]:
     return made
 
 
-def _by_names(op: Operator, names: Sequence[str]) -> OperatorSpec:
+def _by_names(op: Operator, network: Network, names: Sequence[str]) -> OperatorSpec:
     said: dict[str, Any] = {f.name: getattr(op, f.name) for f in fields(OperatorSpec)}
     for key in ("inputs", "outputs"):
         said[key] = [names[t] for t in said[key]]
+    if op.repeats is not None:
+        said["repeats"] = network.operators[op.repeats].name
     return OperatorSpec(**said)
 
 
@@ -99,6 +101,12 @@ def read_network(path: Path) -> Network:
     wire = decode(content, WireNetwork, where=str(path), error=ModelError)
     wire = msgspec.structs.replace(wire, source=str(path), sha256=hashlib.sha256(content).hexdigest())
     network = network_from_wire(wire, where=str(path))
+    if again := next((op.name for op in network.operators if op.repeats is not None), None):
+        raise ModelError(
+            "repeats another operator: plans let operators run again, models do not",
+            where=str(path),
+            item=f"operator {again}",
+        )
     size = [t.bytes for t in network.tensors]
     operators = (
         op

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onchip.network.reaches import reach_for
+from onchip.network.repeats import folded
 
 if TYPE_CHECKING:
     from onchip.network.network import Network
@@ -28,7 +29,11 @@ MOST_ROWS = 1 << 24
 
 
 def needed_bytes(network: Network) -> int:
-    """Return the bytes of inputs and constants that the outputs need, and of the outputs, each once."""
+    """Return the bytes of inputs and constants that the outputs need, and of the outputs, each once.
+
+    What runs again need not.
+    """
+    network = folded(network).network
     walk = _Walk(network)
     found = 0
     for v in reversed(network.order):

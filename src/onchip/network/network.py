@@ -236,4 +236,6 @@ class Network:
                 digest.update(repr(row).encode("utf-8", "surrogatepass"))
         if any(t.shape for t in self.tensors):  # networks of files without shapes keep their fingerprints
             digest.update(repr([t.shape for t in self.tensors]).encode())
+        if any(op.repeats is not None for op in self.operators):
+            digest.update(repr([op.repeats for op in self.operators]).encode())
         return digest.hexdigest()

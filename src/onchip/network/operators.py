@@ -223,7 +223,8 @@ class Operator:
 
     `weight_bytes` are fetched from DRAM by every run. `workspace` is scratchpad held while it runs, in bytes
     (it includes `weight_bytes` when weights are resident). `macs` are the multiply-accumulates of a run; 0
-    states none, and `work` then derives them from the geometry if it can.
+    states none, and `work` then derives them from the geometry if it can. With `repeats` it is another
+    operator (an id) that runs again, as `onchip.network.repeats` says.
     """
 
     id: int
@@ -236,6 +237,7 @@ class Operator:
     geometry: Geometry | None = None
     macs: int = 0
     reach: Reach | None = None
+    repeats: int | None = field(default=None, repr=False)
 
     @property
     def work(self) -> int:
@@ -265,3 +267,4 @@ class OperatorSpec:
     geometry: Geometry | None = None
     macs: int = 0
     reach: Reach | None = None
+    repeats: str | None = None

@@ -9,6 +9,7 @@ from typing import Any
 from onchip.base.errors import NegativeAnswer
 from onchip.machines.chip import Chip
 from onchip.network import Network
+from onchip.network.repeats import folded
 from onchip.planners.limits import Limits
 from onchip.plans import Plan
 
@@ -71,8 +72,8 @@ class Planner:
         return recorded(self.options, plan) if self.read_options is None else self.read_options(plan)
 
     def network_of(self, plan: Plan) -> Network:
-        """Return the network that a plan was made for."""
-        return plan.network if self.read_network is None else self.read_network(plan)
+        """Return the network that a plan was made for: without what runs again in it."""
+        return folded(plan.network).network if self.read_network is None else self.read_network(plan)
 
 
 def recorded(kind: type[Any], plan: Plan, *, but: tuple[str, ...] = (), **more: Any) -> Any:

@@ -31,8 +31,8 @@ __all__ = ["FORMAT", "NESTS", "Option", "format_of", "nests_format", "plan_chip"
 FORMAT = "onchip.plan/1"
 
 NESTS = "onchip.plan/2"
-"""The format of files in which a group runs as a nest or by rows, or a tensor lies in tiles; all others are
-written in `FORMAT`."""
+"""The format of files in which a group runs as a nest or by rows, a tensor lies in tiles, or an operator runs
+again; all others are written in `FORMAT`."""
 
 Option = str | int | float | bool | None
 """The values that options take: JSON scalars."""
@@ -41,11 +41,12 @@ Option = str | int | float | bool | None
 def format_of(plan: Plan) -> str:
     """Return the format in which a plan is written."""
     nests = any(isinstance(group.tiling, Nest | Rows) for group in plan.groups)
-    return NESTS if nests or plan.layouts else FORMAT
+    again = any(op.repeats is not None for op in plan.network.operators)
+    return NESTS if nests or plan.layouts or again else FORMAT
 
 
 def nests_format(stated: str) -> bool:
-    """Return whether a file of the stated format may hold nests and rows.
+    """Return whether a file of the stated format may hold nests, rows, layouts and repeats.
 
     Raises `ValueError` if none is of it.
     """

@@ -147,8 +147,12 @@ def from_json(content: bytes | str, *, where: str = "plan") -> Plan:
         raise PlanFormatError(str(problem), where=where, item="chip tiles") from None
     for memory in chip.memories:
         _check_rates(memory, where)
+    network = network_from_wire(wire.network, where=where)
+    if not nests and (again := next((op.name for op in network.operators if op.repeats is not None), None)):
+        reason = f"repeats another operator: that needs a file of format {NESTS!r}"
+        raise PlanFormatError(reason, where=where, item=f"operator {again}")
     return Plan(
-        network=network_from_wire(wire.network, where=where),
+        network=network,
         chip=plan_chip(
             chip.name,
             chip.alignment_bytes,

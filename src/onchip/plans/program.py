@@ -521,8 +521,8 @@ class Plan:
     def limit_bytes(self) -> int:
         """The bytes that every plan of this network moves from and to DRAM: inputs, outputs, weights once.
 
-        Weights that the plan pins on chip are not fetched, and do not count.
+        Weights that the plan pins on chip are not fetched, and do not count; nor does what runs again.
         """
         pinned = {pin.operator for pin in self.pins if isinstance(pin, PinnedWeights)}
-        weights = (op.weight_bytes for op in self.network.operators if op.name not in pinned)
-        return self.result.compulsory_bytes + sum(weights)
+        once = (op for op in self.network.operators if op.repeats is None and op.name not in pinned)
+        return self.result.compulsory_bytes + sum(op.weight_bytes for op in once)

@@ -67,6 +67,7 @@ class _Facts:
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     operators: list[OperatorSpec] = field(default_factory=list)
     reaches: dict[str, Reach] = field(default_factory=dict)
+    repeats: dict[str, str] = field(default_factory=dict)
     views: list[tuple[str, str, int]] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
@@ -105,8 +106,8 @@ class _Reader:
                         raise ValueError(f"{what} a file of format {NESTS}")
                     _block(facts, kind, words[1:], lines)
                 else:
-                    if words[0] == ("layout", False) and not self.nests:
-                        raise ValueError(f"a layout needs a file of format {NESTS}")
+                    if words[0] in (("layout", False), ("repeats", False)) and not self.nests:
+                        raise ValueError(f"{words[0][0]} needs a file of format {NESTS}")
                     _fact(facts, words)
             except ValueError as problem:
                 raise self.refuse(str(problem)) from None
@@ -115,6 +116,8 @@ class _Reader:
                 raise PlanFormatError("is missing", where=self.where, item=key)
         if unknown := facts.reaches.keys() - {op.name for op in facts.operators}:
             raise PlanFormatError("is of no operator", where=self.where, item=f"reach {min(unknown)}")
+        if unknown := facts.repeats.keys() - {op.name for op in facts.operators}:
+            raise PlanFormatError("is of no operator", where=self.where, item=f"repeats {min(unknown)}")
         return self.plan(facts)
 
     def lines(self, content: str) -> Iterator[list[Word]]:
@@ -142,7 +145,10 @@ class _Reader:
         network = Network.build(
             facts.texts["network"],
             facts.tensors,
-            [replace(op, reach=facts.reaches.get(op.name)) for op in facts.operators],
+            [
+                replace(op, reach=facts.reaches.get(op.name), repeats=facts.repeats.get(op.name))
+                for op in facts.operators
+            ],
             facts.outputs,
             views=facts.views,
             **{key: facts.texts.get(key, default) for key, default in TEXTS.items()},
@@ -239,6 +245,8 @@ def _fact(facts: _Facts, words: list[Word]) -> None:
             facts.operators.append(_operator(name, type_, words[3:]))
         case ["reach", name, *_]:
             _once(facts.reaches, name, reach_of(words[2:]))
+        case ["repeats", name, of]:
+            _once(facts.repeats, name, of)
         case ["view", name, of, offset]:
             facts.views.append((name, of, integer(offset)))
         case ["output", name]:

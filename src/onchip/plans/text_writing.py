@@ -57,6 +57,11 @@ def to_text(plan: Plan) -> str:
     lines += [_tensor(t) for t in net.tensors]
     lines += [_operator(net, op) for op in net.operators]
     lines += [reach_text(op.name, op.reach) for op in net.operators if op.reach is not None]
+    lines += [
+        f"repeats {word(op.name)} {word(net.operators[op.repeats].name)}"
+        for op in net.operators
+        if op.repeats is not None
+    ]
     lines += [f"view {word(names[v.tensor])} {word(names[v.of])} {v.offset}" for v in net.views]
     lines += [f"output {word(names[t])}" for t in net.outputs]
     lines.append(_chip(plan.chip))

@@ -28,6 +28,7 @@ __all__ = [
     "memory_sentence",
     "moved_bytes",
     "peak_sentence",
+    "repeats_sentence",
     "room_needed_by",
     "step_label",
     "step_range",
@@ -359,6 +360,29 @@ def layouts_sentence(plan: Plan) -> str:
     more = len(plan.layouts) - SHOWN_LAYOUTS
     rest = f" and {more:,} more" if more > 0 else ""
     return f"In DRAM in tiles, not row by row: {', '.join(named)}{rest}."
+
+
+SHOWN_REPEATS = 4
+"""The most operators that run again that a sentence names."""
+
+
+def repeats_sentence(plan: Plan) -> str:
+    """Return which operators run again, the first few by name, and what that costs; empty if none does."""
+    network = plan.network
+    again = [op for op in network.operators if op.repeats is not None]
+    if not again:
+        return ""
+    group = {name: g.name for g in plan.groups for name in g.operators}
+    originals = [network.operators[op.repeats or 0].name for op in again]
+    named = [
+        visible(name) + (f" in {visible(group[op.name])}" if op.name in group else "")
+        for op, name in zip(again[:SHOWN_REPEATS], originals, strict=False)
+    ]
+    more = len(again) - SHOWN_REPEATS
+    rest = f" and {more:,} more" if more > 0 else ""
+    work, least = sum(op.work for op in again), sum(op.weight_bytes for op in again)
+    cost = f"{exact(least)} of weights and {work:,} multiply-accumulates"
+    return f"Run again, and not kept: {', '.join(named)}{rest}. That takes {cost} more."
 
 
 def caches_sentence(plan: Plan) -> str:

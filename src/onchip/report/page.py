@@ -210,6 +210,7 @@ def _words(plan: Plan, line: Timeline) -> dict[str, Any]:
         "standing": claims.standing_sentence(plan),
         "zero_traffic": findings.zero_traffic_sentence(plan, line),
         "memories_sentence": findings.memory_sentence(plan),
+        "repeats_sentence": findings.repeats_sentence(plan),
         "times": "" if (found := times.times(plan)) is None else times.sentence(found),
         "figures": _figures(plan, line),
         "facts": _facts(plan),

@@ -54,6 +54,8 @@ class Summary:
             yield Text(kept)
         if tiled := findings.layouts_sentence(self.plan):
             yield Text(tiled)
+        if again := findings.repeats_sentence(self.plan):
+            yield Text(again)
         if worth := claims.standing_sentence(self.plan):
             yield Text(worth)
         if boundary := claims.boundary_sentence(self.plan):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from onchip.base.errors import InputError, UsageError
 from onchip.network import Network, Tensor
+from onchip.network.repeats import Folded, folded
 from onchip.plans import Plan
 from onchip.readers.reference import check_named, is_reference
 from onchip.readers.source import Executable, ReadOptions, Source, TfliteExecutable
@@ -37,9 +38,22 @@ def source_of(plan: Plan, source: Source | str | Path | None) -> Executable | Tf
     if source.executable is None:
         raise UsageError("describes sizes only: there is nothing to execute", where=where)
     changed = plan.network.sha256 and source.network.sha256 and plan.network.sha256 != source.network.sha256
-    if changed or _structure(plan.network) != _structure(source.network):
+    meant = folded(plan.network)
+    if changed or _structure(meant.network) != _structure(source.network):
         raise InputError("the model changed since it was planned", where=where)
-    return source.executable
+    return source.executable if meant.network is plan.network else _again(source.executable, meant)
+
+
+def _again(executable: Executable | TfliteExecutable, meant: Folded) -> Executable | TfliteExecutable:
+    """Return the nodes of a network with repeats: a repeat has those of its original, and its values."""
+    nodes = tuple([executable.nodes[op] for op in meant.operators])
+    dtype = tuple([executable.dtype[t] for t in meant.tensors])
+    shape = tuple([executable.shape[t] for t in meant.tensors])
+    if isinstance(executable, TfliteExecutable):
+        values = tuple([executable.value[t] for t in meant.tensors])
+        return replace(executable, nodes=nodes, dtype=dtype, shape=shape, value=values)
+    names = tuple([executable.value[t] for t in meant.tensors])
+    return replace(executable, nodes=nodes, dtype=dtype, shape=shape, value=names)
 
 
 def read_options(plan: Plan) -> ReadOptions:

@@ -65,6 +65,12 @@ def why_outside(plan: Plan, planner: str) -> str:
     if bool(plan.chip.memories) != (planner == "memories"):
         several = "one memory" if planner == "memories" else "several memories"
         return f"planner {planner} is not for a chip of {several}"
+    again = next((op.name for op in plan.network.operators if op.repeats is not None), None)
+    if again and not (planner == "joint" and plan.options.get("recompute") is True):
+        allowed = (
+            "option recompute is not true" if planner == "joint" else f"planner {planner} runs nothing again"
+        )
+        return f"{allowed}, and {again} repeats an operator"
     begins = planner == "joint" and all(cache.input is None for cache in plan.caches)
     if planner != "placement" and (plan.pins or plan.state or (plan.caches and not begins)):
         return f"planner {planner} keeps nothing on chip for good, and the plan has pins, states or caches"

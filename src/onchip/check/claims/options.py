@@ -54,6 +54,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = MappingProxyType({
         "nests": bool,
         "concat_views": bool,
         "dram_tiles": bool,
+        "recompute": bool,
         "in_place": bool,
         "channel_tile": _CHANNELS,
         "seed": _SEED,

@@ -69,7 +69,8 @@ def least_crossing(plan: Plan) -> int:
         whole = any(_reads_all(net, net.operators[v], t) for v in bits(net.readers[t]))
         if whole and net.tensors[t].name not in handed_on:
             crossing.append(t)
-    weights = sum(op.weight_bytes for op in net.operators if op.reach is None and op.name not in pinned)
+    once = (op for op in net.operators if op.repeats is None)
+    weights = sum(op.weight_bytes for op in once if op.reach is None and op.name not in pinned)
     return sum(net.tensors[t].bytes for t in crossing) + weights
 
 

@@ -16,11 +16,13 @@ def space_of(
     least_rows: int = 1,
     banded: int = 0,
     accumulator: int | None = None,
+    *,
+    again: bool = False,
 ) -> str:
     """Return the plans that `optimal`, the bound and `infeasible` of `plan --fuse` range over.
 
     `banded` are the most operators of a group in bands, 0 for any number; `accumulator` are the bytes of a
-    partial sum, where the chip states them.
+    partial sum, where the chip states them. `again`: operators may run again, whole and in groups.
     """
     over = "operators that run whole may write at the address of an input that dies"
     if options.nests:
@@ -50,8 +52,8 @@ def space_of(
         else f" partial sums {accumulator} bytes wide in nests, as wide as elements in all other tiles;"
     )
     return (
-        "all orders and partitions into groups, every operator run once, evictions and reloads of whole"
-        f" tensors, {ways(priced, channel_tile, least_rows, banded)},"
+        f"all orders and partitions into groups, every operator run once{' or again' if again else ''},"
+        f" evictions and reloads of whole tensors, {ways(priced, channel_tile, least_rows, banded)},"
         " any operands of bands kept whole on chip;"
         f"{nests + sums if options.nests else ''} {sharing}"
     )

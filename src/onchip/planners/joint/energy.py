@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from onchip.check import certify, energy
 from onchip.machines.chip import Chip
+from onchip.network.repeats import folded
 from onchip.plans import Join, Plan, Status
 
 __all__ = ["with_energy"]
@@ -19,8 +20,8 @@ def with_energy(plan: Plan, chip: Chip, joins: Sequence[int], began: float) -> P
     the bound is that of the fewest bytes with all concats joined that may be.
     """
     network, r = plan.network, plan.result
-    joined = [Join(network.operators[v].name) for v in joins]
-    bound = energy(network, plan.chip, r.dram_lower_bound_bytes or 0, joined)
+    joined = [Join(network.operators[v].name) for v in joins if network.operators[v].repeats is None]
+    bound = energy(folded(network).network, plan.chip, r.dram_lower_bound_bytes or 0, joined)
     status: Status = "optimal" if r.energy_picojoules == bound else "feasible"
     return certify(
         network,

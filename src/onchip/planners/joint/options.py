@@ -48,6 +48,12 @@ class JointOptions:
         " their readers move, and not row by row.",
     )
 
+    recompute: bool = option(
+        False,
+        "With tiles: an operator may run again for a later reader instead of being stored, or kept, for it,"
+        " where fewer bytes cross so.",
+    )
+
     channel_tile: int | None = option(
         None,
         "With tiles: channels that are processed at a time (T_c); without, the chip's.",
@@ -57,7 +63,7 @@ class JointOptions:
         tile = self.channel_tile
         if tile is not None and (type(tile) is not int or not 1 <= tile <= 1 << 20):
             raise UsageError(f"{tile!r} is no number of channels from 1 to 1,048,576", item="channel_tile")
-        for name in ("fuse", "overlap", "nests", "concat_views", "dram_tiles"):
+        for name in ("fuse", "overlap", "nests", "concat_views", "dram_tiles", "recompute"):
             value = getattr(self, name)
             if type(value) is not bool and not (name == "fuse" and value is None):
                 raise UsageError(f"{value!r} is neither True nor False", item=name)
@@ -72,6 +78,7 @@ class JointOptions:
             "nests": ("--no-nests", not self.nests),
             "concat_views": ("--no-concat-views", not self.concat_views),
             "dram_tiles": ("--no-dram-tiles", not self.dram_tiles),
+            "recompute": ("--recompute", self.recompute),
         }
         for name, (flag, asked) in alone.items():
             if asked and name not in but:
@@ -115,6 +122,7 @@ class FusedPlacementOptions:
     nests: bool = like(JointOptions, "nests")
     concat_views: bool = like(JointOptions, "concat_views")
     dram_tiles: bool = like(JointOptions, "dram_tiles")
+    recompute: bool = like(JointOptions, "recompute")
     channel_tile: int | None = like(JointOptions, "channel_tile")
     in_place: bool = like(PlacementOptions, "in_place")
     objective: Literal["traffic", "peak", "latency", "energy", "edp"] = like(PlacementOptions, "objective")
@@ -134,6 +142,7 @@ class FusedPlacementOptions:
                 nests=self.nests,
                 concat_views=self.concat_views,
                 dram_tiles=self.dram_tiles,
+                recompute=self.recompute,
                 channel_tile=self.channel_tile,
             ),
             PlacementOptions(**{key: getattr(self, key) for key in (*SHARED, "objective")}),

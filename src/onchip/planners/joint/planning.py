@@ -6,12 +6,15 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
+from operator import attrgetter
 
 from onchip.base.errors import IllegalPlan, Infeasible, NegativeAnswer, UsageError
 from onchip.check import certify
+from onchip.check.claims import objectives
 from onchip.machines.chip import Chip
 from onchip.network import Network, mask
 from onchip.network.reaches import reach_for
+from onchip.network.repeats import has_repeats
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.boxes import settled
 from onchip.planners.fusion.least import least_bytes
@@ -34,6 +37,7 @@ from onchip.planners.joint.nests import (
     nests_of,
 )
 from onchip.planners.joint.options import DEFAULTS, JointOptions, fusion_options, refuse
+from onchip.planners.joint.recompute import with_repeats
 from onchip.planners.joint.rounds import in_rounds
 from onchip.planners.joint.search import PATIENCE, Found, JointSearch
 from onchip.planners.joint.timed import Goal, hastened_plans, quickest
@@ -47,6 +51,10 @@ __all__ = ["Joint", "plan", "solve"]
 PLACED, START, PLAIN, SEARCHED, BOUNDED = 0.15, 0.35, 0.65, 0.85, 0.97
 """Shares of the time limit after which placement, fusion, the joint search without nests and that with them
 end, and a bound of groups of few operators where not all can be listed."""
+
+ONCE, AGAIN = 0.5, 0.25
+"""The share of the time limit after which the plan is to stand in which every operator runs once; that of the
+time that is left for a plan in which some run again."""
 
 BYTES = 0.4
 """The share of the time limit after which the plan of fewest bytes is to stand that a plan for time begins
@@ -111,11 +119,38 @@ def solve(
     placing = placing or PlacementOptions()
     refuse(options, placing)
     with (limits or Limits.of(placing)).interruptible() as limits:
-        if placing.objective == "latency" or placing.objective == "edp":
-            return _in_time(network, chip, budget, options, placing, limits, placing.objective)
-        if placing.objective == "energy":
-            return _in_energy(network, chip, budget, options, placing, limits)
-        return _Run(network, chip, budget, options, placing, limits).run()
+        if not options.recompute:
+            return _solved(network, chip, budget, options, placing, limits)
+        made = _solved(network, chip, budget, options, placing, limits.until(ONCE))
+        by_bytes = replace(placing, objective="traffic")
+
+        def again(network: Network) -> Plan:
+            return _Run(network, chip, budget, options, by_bytes, limits.share(AGAIN)).run().plan
+
+        if placing.objective == "traffic":
+            return replace(made, plan=with_repeats(made.plan, again, limits))
+        fewest = with_repeats(again(network), again, limits.share(ONCE))
+        if not has_repeats(fewest.network):
+            return made
+        other = _solved(fewest.network, chip, budget, options, placing, limits.share(1)).plan
+        figure, _ = objectives.BOUNDED[placing.objective]
+        return replace(made, plan=min(made.plan, other, key=attrgetter(f"result.{figure}")))
+
+
+def _solved(
+    network: Network,
+    chip: Chip,
+    budget: int,
+    options: JointOptions,
+    placing: PlacementOptions,
+    limits: Limits,
+) -> Joint:
+    """Return the plan of a network in which nothing more runs again."""
+    if placing.objective == "latency" or placing.objective == "edp":
+        return _in_time(network, chip, budget, options, placing, limits, placing.objective)
+    if placing.objective == "energy":
+        return _in_energy(network, chip, budget, options, placing, limits)
+    return _Run(network, chip, budget, options, placing, limits).run()
 
 
 def _in_time(
@@ -278,8 +313,11 @@ class _Run:
             ) or (0, 0)
             if bound >= best.dram_bytes:  # the plan has larger groups than those
                 banded, bound = 0, 0
+        if has_repeats(self.network):  # other repeats, or none, may move less
+            bound = banded = 0
         least = min(max(least, bound if priced else 0), best.dram_bytes)
         proved = priced and found.complete and found.dram_bytes in (None, best.dram_bytes)
+        proved = proved and not has_repeats(self.network)
         claim = _Claim(best.dram_bytes if proved else least, proved=proved, banded=banded)
         made = self.certified(best, claim)
         if made.result.dram_bytes != best.dram_bytes:
@@ -323,6 +361,7 @@ class _Run:
                 self.problem.least_rows,
                 claim.banded,
                 self.problem.accumulator,
+                again=has_repeats(self.network),
             ),
             seconds=time.perf_counter() - self.began,
             groups=best.groups,
@@ -519,6 +558,7 @@ class _Run:
             "channel_tile": self.problem.channel_tile,
             "program": best.planner,
             "seed": self.limits.seed,
+            **({"recompute": True} if self.options.recompute else {}),
             **{key: moved for key, moved in alone.items() if moved is not None},
         }
 

@@ -10,6 +10,7 @@ from onchip.base.errors import NegativeAnswer
 from onchip.check import certify, energy
 from onchip.check.nest_clock import nest_times_of
 from onchip.check.nest_times import NoTimes
+from onchip.network.repeats import folded
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.least import least_bytes
 from onchip.planners.joint.timed.aim import Aim, Goal
@@ -148,11 +149,11 @@ class _Answers:
         self.plan, self.problem, self.began, self.limits, self.goal = plan, problem, began, limits, goal
         self.tiled = tiled
         self.lying = Lying(open=may_lie_in_tiles(plan.network)) if tiled else ROWS
-        least = least_bytes(problem)
+        least, meant = least_bytes(problem), folded(plan.network).network
         self.bounds = _Bounds(
             least,
-            least_picoseconds(plan.network, plan.chip.tiles, least),
-            energy(plan.network, plan.chip, least) if goal == "edp" else None,
+            least_picoseconds(meant, plan.chip.tiles, least),
+            energy(meant, plan.chip, least) if goal == "edp" else None,
         )
 
     def starts(self) -> Starts:
