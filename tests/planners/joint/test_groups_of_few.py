@@ -64,7 +64,7 @@ def test_plans_where_not_all_groups_are_listed(network: Network, monkeypatch: py
     best = plan(network, load_chip("generic"), BUDGET)
     assert best.result.status == "optimal"
     monkeypatch.setattr("onchip.planners.joint.search.MOST_GROUPS", 10)
-    monkeypatch.setattr("onchip.planners.joint.planning.PASSES", 3)
+    monkeypatch.setattr("onchip.planners.joint.by_bytes.PASSES", 3)
     nested, plain = (
         plan(network, load_chip("generic"), BUDGET, JointOptions(fuse=True, nests=nests))
         for nests in (True, False)

@@ -17,7 +17,7 @@ from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Network, bits
 from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint import planning
+from onchip.planners.joint import by_bytes
 from onchip.planners.joint.candidates import MANY, candidates
 from onchip.planners.joint.fitting import fitted
 from onchip.planners.joint.layout import step_loads
@@ -294,7 +294,7 @@ def test_a_plan_that_moves_the_least_asks_for_no_nest(
     g (float[1,4,8,8] x) => (float[1,4,8,8] y) <float[4,4,3,3] a> {
         y = Conv <pads = [1, 1, 1, 1]> (x, a) }"""
     network = onchip.load(model(tmp_path, convolutions), dtype="int8").network
-    monkeypatch.setattr(planning, "nests_of", None)
+    monkeypatch.setattr(by_bytes, "nests_of", None)
     made = plan(network, CHIP, 4096).result
     assert made.status == "optimal"
     assert made.dram_bytes == 2 * 256 + 144

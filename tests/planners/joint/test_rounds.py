@@ -11,7 +11,7 @@ from onchip.base.errors import Infeasible
 from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.network import Network
-from onchip.planners.joint import planning, rounds
+from onchip.planners.joint import by_bytes, planning, rounds
 from onchip.planners.joint.incumbents import Incumbent
 from onchip.planners.joint.nests import nests_of
 from onchip.planners.joint.options import JointOptions
@@ -35,8 +35,8 @@ def none(best: Incumbent | None, search: JointSearch, *_: object) -> tuple[Incum
 
 def test_rounds_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first searches look at next to nothing, so that many are cut off."""
-    monkeypatch.setattr(planning, "nests_of", partial(nests_of, looks=1))
-    monkeypatch.setattr(planning, "MORE_LOOKS", 1)
+    monkeypatch.setattr(by_bytes, "nests_of", partial(nests_of, looks=1))
+    monkeypatch.setattr(by_bytes, "MORE_LOOKS", 1)
     ended = proved = deeper = 0
 
     def counted(*args: object) -> tuple[Incumbent | None, Found | None]:
@@ -60,9 +60,9 @@ def test_rounds_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         network = groups_network(random, 6, windows=True)
         budget = random.choice([60, 120, 200, 400])
         rounds_of.clear()
-        monkeypatch.setattr(planning, "in_rounds", counted)
+        monkeypatch.setattr(by_bytes, "in_rounds", counted)
         made = planned(network, budget)
-        monkeypatch.setattr(planning, "in_rounds", none)
+        monkeypatch.setattr(by_bytes, "in_rounds", none)
         other = planned(network, budget)
         assert (made is None) == (other is None)
         if made is None or other is None:
