@@ -273,6 +273,11 @@ bool Layout::find_moving() {
                 (stored ? one_.sums : one_.waits).push_back(b);
             else if (!stored || axis >= 0) fills = nests::times(fills, at(b).entries);
         }
+        if (home.ways.late) {
+            bool slides = false;
+            for (const int b : home.cut) slides |= b >= 0 && at(b).windows >= 0;
+            if (!stored || !one_.owned || !one_.sums.empty() || slides) return refuse("its stores may not be late");
+        }
         if (one_.waits.empty() && one_.sums.empty()) transfers += fills;
         for (const auto* some : {&home.uses, &home.guests})
             for (const Id u : *some) one_.users |= one(nth(leaf_of_[group.accesses[u].op]));
