@@ -140,4 +140,10 @@ def _body(
             along = tuple((name, worded.letters[name].index(letter)) for name in names)
             items.append(Loop(along, int(tile), inner, kept, ring, ways))
             ran += names
-    return tuple(items), tuple(keep), Ways(tuple(copies), tuple(loads), tuple(stores), tuple(late)), at, tuple(ran)
+    return (
+        tuple(items),
+        tuple(keep),
+        Ways(tuple(copies), tuple(loads), tuple(stores), tuple(late)),
+        at,
+        tuple(ran),
+    )

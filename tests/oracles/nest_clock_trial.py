@@ -63,13 +63,15 @@ def random_ways(random: Random, nest: Nest, tiles: TileRates) -> Nest:
     """The nest with copies, up to 4, and channels for what it keeps, and some as slices as loops."""
     loads = [n for n, channel in enumerate(tiles.channels) if channel.loads]
     stores = [n for n, channel in enumerate(tiles.channels) if channel.stores]
-    many, least = random.choice((0.3, 0.6, 1.0)), random.choice((1, 2))
+    many, least, late = random.choice((0.3, 0.6, 1.0)), random.choice((1, 2)), random.choice((0.0, 0.5, 1.0))
 
     def ways(keep: tuple[str, ...]) -> Ways:
-        found: list[list[tuple[str, int]]] = [[], [], []]
+        found: list[list[tuple[str, int]]] = [[], [], [], []]
         for name in keep:
             if random.random() < many:
                 found[0].append((name, random.randint(least, 4)))
+                if random.random() < late:
+                    found[3].append((name, random.choice((1, 1, 2, 3, 9))))
             if random.random() < 0.4:
                 found[1].append((name, random.choice(loads)))
             if random.random() < 0.4:
@@ -87,12 +89,31 @@ def random_ways(random: Random, nest: Nest, tiles: TileRates) -> Nest:
 
 
 def without_copies(nest: Nest) -> Nest:
+    return _changed(nest, lambda ways: replace(ways, copies=(), late=()))
+
+
+def lawfully_late(nest: Nest, axes: GroupAxes, leaving: set[int]) -> Nest:
+    """The nest without late stores of what has one copy, or is never stored."""
+    may = {b.name for b in axes.buffers if b.maker is not None and b.tensor in leaving}
+
+    def ways(given: Ways) -> Ways:
+        many = {name for name, copies in given.copies if copies > 1}
+        return replace(given, late=tuple(one for one in given.late if one[0] in may & many))
+
+    return _changed(nest, ways)
+
+
+def without_late(nest: Nest) -> Nest:
+    return _changed(nest, lambda ways: replace(ways, late=()))
+
+
+def _changed(nest: Nest, change: Callable[[Ways], Ways]) -> Nest:
     def item(one: Loop | Leaf) -> Loop | Leaf:
         if isinstance(one, Leaf):
             return one
-        return replace(one, body=tuple(map(item, one.body)), ways=replace(one.ways, copies=()))
+        return replace(one, body=tuple(map(item, one.body)), ways=change(one.ways))
 
-    return replace(nest, body=tuple(map(item, nest.body)), ways=replace(nest.ways, copies=()))
+    return replace(nest, body=tuple(map(item, nest.body)), ways=change(nest.ways))
 
 
 def laid(random: Random, nest: Nest, axes: GroupAxes, tiles: TileRates, work: list[OperatorWork]) -> Nest:
@@ -186,15 +207,16 @@ def random_part(random: Random, tiles: TileRates, *, beside: bool) -> tuple[Part
     else:
         nest = (banded_nest if kind == "banded" else random_nest)(random, axes, outside)
     nest = laid(random, random_ways(random, nest, tiles), axes, tiles, work)
+    nest = lawfully_late(nest, axes, leaving)
     nest = replace(nest, beside=beside)
     alignment, accumulator = 1, random.choice((None, None, 2, 4))
     ids = [cut.operator for cut in axes.operators]
     law = None
-    for tried in (nest, without_copies(nest)):
+    for tried in (nest, without_late(nest), without_copies(nest)):
         try:
             law = nested(network, group_of(network, tried), ids, operands - whole, alignment, accumulator)
         except Broken as refusal:
-            if refusal.rule == "nest-copies":
+            if refusal.rule in ("nest-copies", "nest-late"):
                 continue
         nest = tried
         break
@@ -303,6 +325,8 @@ def time_trial(seed: int, most: int = 6, change: Callable[[Clocked], None] | Non
     found += ["tensors in tiles"] * any(part[5] for part in parts)
     places = [place for part in parts for place in part[1].places]
     found += ["copies"] * any(place.copies > 1 for place in places)
+    homes = [one.home for part in parts for one in part[0].moving]
+    found += ["late stores"] * any(home.late for home in homes)
     found += ["a ring"] * any(place.ring is not None for place in places)
     found += ["a ring of copies"] * any(place.ring is not None and place.copies > 1 for place in places)
     homes = [one for part in parts for one in part[0].moving]

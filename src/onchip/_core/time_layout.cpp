@@ -275,7 +275,7 @@ bool Layout::find_moving() {
         }
         if (home.ways.late) {
             bool slides = false;
-            for (const int b : home.cut) slides |= b >= 0 && at(b).windows >= 0;
+            for (int b = home.body; b > 0; b = at(b).parent) slides |= at(b).windows >= 0 && windows[nth(at(b).windows)].side[h] >= 0;
             if (!stored || !one_.owned || !one_.sums.empty() || slides) return refuse("its stores may not be late");
         }
         if (one_.waits.empty() && one_.sums.empty()) transfers += fills;

@@ -115,7 +115,9 @@ def _row(item: Loop | Leaf) -> list[Any]:
 
 def _nest(value: dict[str, Any]) -> Nest:
     if not value.keys() <= {"body", "keep", "beside", *COUNTED} or not isinstance(value.get("body"), list):
-        raise ValueError("has a body, a list, and may have `keep`, `copies`, `loads`, `stores`, `late` and `beside`")
+        raise ValueError(
+            "has a body, a list, and may have `keep`, `copies`, `loads`, `stores`, `late` and `beside`"
+        )
     if type(value.get("beside", False)) is not bool:
         raise ValueError("is `beside` or not: true or false")
     keep, beside = _names(value.get("keep", [])), value.get("beside", False)
