@@ -107,6 +107,8 @@ def test_names_of_buffers_with_copies_may_need_quotes() -> None:
     [
         ("A:2", "A:", "expected copies or channels"),
         ("A:2", "A:two", "no|not a whole number"),
+        ("A:2", "A:2+x", "no|not a whole number"),
+        ("A:2", "A:2+1@0", "no|not a whole number"),
         ("A:2", "A:2 A:2", "names a buffer twice"),
         ("array 0 | 1", "array 0 | one", "not a whole number"),
         ("channel 1000000000 ", "channel 0 ", "no whole number from 1"),
@@ -128,6 +130,7 @@ def test_a_bad_line_is_refused_in_one_line(old: str, new: str, reason: str) -> N
     "change",
     [
         {"copies": {"A": "two"}}, {"copies": ["A"]}, {"copies": {"A": True}}, {"channel": {}},
+        {"late": {"A": "1"}},
     ],
 )  # fmt: skip
 def test_bad_copies_in_json_are_refused_in_one_line(change: dict[str, object]) -> None:
@@ -261,6 +264,25 @@ def test_partial_sums_come_back_once_they_are_stored() -> None:
     assert len(stores) == 6
     assert all(start >= stores[n] for n, start in enumerate(comes))
     assert comes[0] == stores[1]  # both stand earlier: `up` is between
+
+
+@pytest.mark.parametrize(
+    ("ways", "end"), [(":2", 107), (":2+1", 107), (":3", 107), (":3+1", 105), (":3+9", 105)], ids=str
+)
+def test_a_late_store_lets_the_fetches_of_further_steps_pass(ways: str, end: int) -> None:
+    """Rows of x and of h take 7 ns each, A 19 ns, a step 9 ns.
+
+    Without late stores every fetch from that for step 2 on stands behind the store of the step before last,
+    which waits for its end. With one step more the fetch comes first, and the channel never waits. A store
+    stands in front of the fetches for the step that needs its slot at the latest: so two slots are too few.
+    """
+    network = network_of("m=6 d=4 f=4", ["up MatMul: h(m,f) = x(m,d) A(d,f)"], ["x"], ["h"])
+    nest, _ = nest_of(network, ["keep A", "for m 1", f"  keep x:2 h{ways}", "  run up array m | f"])
+    made = timed_plan(network.network, [nest], [["up"]])
+    assert made.result.latency_picoseconds == end * 1000
+    again = from_text(to_text(made))
+    assert (again, from_json(to_json(made))) == (made, made)
+    check(again)
 
 
 @pytest.mark.thorough

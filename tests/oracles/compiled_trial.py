@@ -147,6 +147,7 @@ def compiled_trial(seed: int) -> Counter[str]:
         found["with windows"] += bool(law.layout.windows)
         found["with a ring"] += any(place.ring is not None for place in law.layout.places)
         found["with copies"] += any(place.copies > 1 for place in law.layout.places)
+        found["with late stores"] += any(home.late for home in law.layout.homes)
         found["with an operand replaced"] += any(home.guests for home in law.layout.homes)
         found["with spilled sums"] += any(
             any(b.count > 1 for b in one.sums) for one in tree.moving if one.stored

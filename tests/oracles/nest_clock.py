@@ -223,7 +223,7 @@ class Event:
 
 @dataclass(eq=False)
 class _Waiting:
-    """A fill with a slot that is to be stored, the step that used it last, and the steps that passed since."""
+    """A fill with a slot that is to be stored, the step that used it last, and how many passed since."""
 
     group: int
     fill: Fill

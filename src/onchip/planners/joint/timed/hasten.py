@@ -41,8 +41,8 @@ ONE_SEARCH = 8_000_000
 
 
 BEYOND = 4
-"""With these random numbers the search from others begins: one in which nests may take more room than there is
-at first, as joined ones do."""
+"""The random numbers of the search that begins with others: nests may take more room than there is at first,
+as joined ones do."""
 
 
 @dataclass(frozen=True)
