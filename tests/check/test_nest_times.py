@@ -285,6 +285,24 @@ def test_a_late_store_lets_the_fetches_of_further_steps_pass(ways: str, end: int
     check(again)
 
 
+def test_turns_are_not_skipped_while_a_late_store_from_before_their_loop_waits() -> None:
+    """h is stored once nine steps have passed: in the midst of a loop over y, whose stores need most of the
+    channel's time, and not behind it.
+    """
+    network = network_of(
+        "m=4 d=4 f=4 y=24",
+        ["one MatMul: h(m,f) = x(m,d) A(d,f)", "two MatMul: z(m,y) = x(m,d) B(d,y)"],
+        ["x"],
+        ["h", "z"],
+    )
+    lines = ["keep A x B", "for m 2", "  keep h:2+9", "  run one array m | f", "  for y 1", "    keep z:2"]
+    nest, _ = nest_of(network, [*lines, "    run two array m | y"])
+    chip = replace(CHIP, tiles=replace(TILES, step_cycles=20))
+    made = timed_plan(network.network, [nest], [["one", "two"]], chip)
+    assert nest_times_of(made) == nest_times_of(made, walk_all=True)
+    assert made.result.latency_picoseconds == 1_357_000
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", [65, 68, 196])
 def test_plans_in_which_slots_and_gates_bind(seed: int) -> None:

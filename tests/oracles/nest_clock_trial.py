@@ -24,7 +24,7 @@ from oracles.nest_cases import along, group_of, groups_network, random_nest, ran
 from oracles.nest_clock import Clocked, OperatorWork, SimGroup, simulate, trace_of
 from oracles.nest_trial import operands_of, writes_uncut
 
-__all__ = ["random_plan", "random_tiles", "time_trial", "timed"]
+__all__ = ["random_plan", "random_tiles", "randomly_late", "time_trial", "timed"]
 
 Part = tuple[Tree, Layout, list[Work], int | None, bool, dict[int, tuple[int, ...]]]
 
@@ -63,15 +63,13 @@ def random_ways(random: Random, nest: Nest, tiles: TileRates) -> Nest:
     """The nest with copies, up to 4, and channels for what it keeps, and some as slices as loops."""
     loads = [n for n, channel in enumerate(tiles.channels) if channel.loads]
     stores = [n for n, channel in enumerate(tiles.channels) if channel.stores]
-    many, least, late = random.choice((0.3, 0.6, 1.0)), random.choice((1, 2)), random.choice((0.0, 0.5, 1.0))
+    many, least = random.choice((0.3, 0.6, 1.0)), random.choice((1, 2))
 
     def ways(keep: tuple[str, ...]) -> Ways:
-        found: list[list[tuple[str, int]]] = [[], [], [], []]
+        found: list[list[tuple[str, int]]] = [[], [], []]
         for name in keep:
             if random.random() < many:
                 found[0].append((name, random.randint(least, 4)))
-                if random.random() < late:
-                    found[3].append((name, random.choice((1, 1, 2, 3, 9))))
             if random.random() < 0.4:
                 found[1].append((name, random.choice(loads)))
             if random.random() < 0.4:
@@ -92,13 +90,18 @@ def without_copies(nest: Nest) -> Nest:
     return _changed(nest, lambda ways: replace(ways, copies=(), late=()))
 
 
-def lawfully_late(nest: Nest, axes: GroupAxes, leaving: set[int]) -> Nest:
-    """The nest without late stores of what has one copy, or is never stored."""
+def randomly_late(nest: Nest, axes: GroupAxes, leaving: set[int]) -> Nest:
+    """The nest with late stores of some outputs in copies. The nest itself is the seed, so that plans are
+    what they were before there were late stores.
+    """
     may = {b.name for b in axes.buffers if b.maker is not None and b.tensor in leaving}
+    random = Random(repr(nest))
+    chance = random.choice((0.0, 0.5, 1.0))
 
     def ways(given: Ways) -> Ways:
-        many = {name for name, copies in given.copies if copies > 1}
-        return replace(given, late=tuple(one for one in given.late if one[0] in may & many))
+        some = [name for name, copies in given.copies if name in may and copies > 1]
+        late = [(name, random.choice((1, 1, 2, 3, 9))) for name in some if random.random() < chance]
+        return replace(given, late=tuple(late))
 
     return _changed(nest, ways)
 
@@ -207,7 +210,7 @@ def random_part(random: Random, tiles: TileRates, *, beside: bool) -> tuple[Part
     else:
         nest = (banded_nest if kind == "banded" else random_nest)(random, axes, outside)
     nest = laid(random, random_ways(random, nest, tiles), axes, tiles, work)
-    nest = lawfully_late(nest, axes, leaving)
+    nest = randomly_late(nest, axes, leaving)
     nest = replace(nest, beside=beside)
     alignment, accumulator = 1, random.choice((None, None, 2, 4))
     ids = [cut.operator for cut in axes.operators]
