@@ -59,7 +59,7 @@ MUTANTS = (
     Mutant("stores wait for steps before what is skipped", TIMES, "store.ready + next(at)) for store", "store.ready + 0 * next(at)) for store"),
     Mutant("a group beside another waits for that", TIMES, "self.gate = self.before[0]", "self.gate = self.before[1]"),
     Mutant("a group beside another waits for nothing", TIMES, "self.gate = self.before[0]", "self.gate = 0"),
-    Mutant("late stores are not of the group before", TIMES, "self.before[1] = max(self.before[1], end)", "pass"),
+    Mutant("late stores are not of the group before", TIMES, "self.before[1] = max(self.before[1], end)", "pass", "seen at seed 670, which a test of its own has"),
     Mutant("stores go on across every border", TIMES, "            self.flush()\n            self.gate", "            self.gate"),
     Mutant("periods by the compute unit alone", TIMES, "if new - old != (by if uses != used else 0):", "if False:"),
     Mutant("periods whatever waits to be stored", TIMES, "if before[2] != now[2] or", "if", "seen by a test of its own: a late store from before a loop"),

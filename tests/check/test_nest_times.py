@@ -304,7 +304,7 @@ def test_turns_are_not_skipped_while_a_late_store_from_before_their_loop_waits()
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [65, 68, 196])
+@pytest.mark.parametrize("seed", [65, 68, 196, 670, 845])
 def test_plans_in_which_slots_and_gates_bind(seed: int) -> None:
     """Plans that show what the first ones do not: `benchmarks/time_mutants.py` found them."""
     time_trial(seed, most=4)
