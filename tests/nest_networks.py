@@ -106,6 +106,7 @@ def _body(
     copies: list[tuple[str, int]] = []
     loads: list[tuple[str, int]] = []
     stores: list[tuple[str, int]] = []
+    late: list[tuple[str, int]] = []
     ran: list[str] = []
     ring: tuple[str, ...] = ()
     while at < len(rows) and rows[at][0] >= deep:
@@ -115,11 +116,13 @@ def _body(
             for word in words[1:]:
                 name, _, number = word.partition(":")
                 keep.append(name)
+                number, _, behind = number.partition("+")
                 count, _, channels = number.partition("@")
                 load, _, store = channels.partition("/")
                 copies += [(name, int(count))] if count else []
                 loads += [(name, int(load))] if load else []
                 stores += [(name, int(store))] if store else []
+                late += [(name, int(behind))] if behind else []
         elif words[0] == "run":
             letters = worded.letters[words[1]]
             over, array = None, tuple[tuple[int, ...], ...]()
@@ -137,4 +140,10 @@ def _body(
             along = tuple((name, worded.letters[name].index(letter)) for name in names)
             items.append(Loop(along, int(tile), inner, kept, ring, ways))
             ran += names
-    return tuple(items), tuple(keep), Ways(tuple(copies), tuple(loads), tuple(stores)), at, tuple(ran)
+    return (
+        tuple(items),
+        tuple(keep),
+        Ways(tuple(copies), tuple(loads), tuple(stores), tuple(late)),
+        at,
+        tuple(ran),
+    )

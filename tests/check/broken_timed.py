@@ -44,6 +44,23 @@ def _(s: Site) -> Iterator[Broken]:
     yield _with(_plan(spilled), replace(spilled, body=(replace(loop, body=(up, once)),)))
 
 
+@breaks("nest-late")
+def _(s: Site) -> Iterator[Broken]:
+    nest = example(EXAMPLE)
+    plan = _plan(nest)
+    steps = s.rng.randint(1, 9)
+    yield _with(plan, _loop(nest, ways=Ways((("A", 2),), late=(("A", steps),))))  # is never stored
+    yield _with(plan, replace(nest, ways=Ways(late=(("z", steps),))))  # has one copy
+    yield _with(plan, replace(nest, ways=Ways((("z", 2),), late=(("z", s.rng.choice((-1, 0, 65))),))))
+    spilled = example(SPILLED)
+    (loop,) = spilled.body
+    assert isinstance(loop, Loop)
+    up, inner = loop.body
+    assert isinstance(inner, Loop)
+    sums = replace(inner, ways=Ways((("z", 2),), late=(("z", steps),)))
+    yield _with(_plan(spilled), replace(spilled, body=(replace(loop, body=(up, sums)),)))
+
+
 @breaks("nest-array")
 def _(s: Site) -> Iterator[Broken]:
     nest = example(EXAMPLE)

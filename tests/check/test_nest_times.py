@@ -107,6 +107,8 @@ def test_names_of_buffers_with_copies_may_need_quotes() -> None:
     [
         ("A:2", "A:", "expected copies or channels"),
         ("A:2", "A:two", "no|not a whole number"),
+        ("A:2", "A:2+x", "no|not a whole number"),
+        ("A:2", "A:2+1@0", "no|not a whole number"),
         ("A:2", "A:2 A:2", "names a buffer twice"),
         ("array 0 | 1", "array 0 | one", "not a whole number"),
         ("channel 1000000000 ", "channel 0 ", "no whole number from 1"),
@@ -128,6 +130,7 @@ def test_a_bad_line_is_refused_in_one_line(old: str, new: str, reason: str) -> N
     "change",
     [
         {"copies": {"A": "two"}}, {"copies": ["A"]}, {"copies": {"A": True}}, {"channel": {}},
+        {"late": {"A": "1"}},
     ],
 )  # fmt: skip
 def test_bad_copies_in_json_are_refused_in_one_line(change: dict[str, object]) -> None:
@@ -263,8 +266,45 @@ def test_partial_sums_come_back_once_they_are_stored() -> None:
     assert comes[0] == stores[1]  # both stand earlier: `up` is between
 
 
+@pytest.mark.parametrize(
+    ("ways", "end"), [(":2", 107), (":2+1", 107), (":3", 107), (":3+1", 105), (":3+9", 105)], ids=str
+)
+def test_a_late_store_lets_the_fetches_of_further_steps_pass(ways: str, end: int) -> None:
+    """Rows of x and of h take 7 ns each, A 19 ns, a step 9 ns.
+
+    Without late stores every fetch from that for step 2 on stands behind the store of the step before last,
+    which waits for its end. With one step more the fetch comes first, and the channel never waits. A store
+    stands in front of the fetches for the step that needs its slot at the latest: so two slots are too few.
+    """
+    network = network_of("m=6 d=4 f=4", ["up MatMul: h(m,f) = x(m,d) A(d,f)"], ["x"], ["h"])
+    nest, _ = nest_of(network, ["keep A", "for m 1", f"  keep x:2 h{ways}", "  run up array m | f"])
+    made = timed_plan(network.network, [nest], [["up"]])
+    assert made.result.latency_picoseconds == end * 1000
+    again = from_text(to_text(made))
+    assert (again, from_json(to_json(made))) == (made, made)
+    check(again)
+
+
+def test_turns_are_not_skipped_while_a_late_store_from_before_their_loop_waits() -> None:
+    """h is stored once nine steps have passed: in the midst of a loop over y, whose stores need most of the
+    channel's time, and not behind it.
+    """
+    network = network_of(
+        "m=4 d=4 f=4 y=24",
+        ["one MatMul: h(m,f) = x(m,d) A(d,f)", "two MatMul: z(m,y) = x(m,d) B(d,y)"],
+        ["x"],
+        ["h", "z"],
+    )
+    lines = ["keep A x B", "for m 2", "  keep h:2+9", "  run one array m | f", "  for y 1", "    keep z:2"]
+    nest, _ = nest_of(network, [*lines, "    run two array m | y"])
+    chip = replace(CHIP, tiles=replace(TILES, step_cycles=20))
+    made = timed_plan(network.network, [nest], [["one", "two"]], chip)
+    assert nest_times_of(made) == nest_times_of(made, walk_all=True)
+    assert made.result.latency_picoseconds == 1_357_000
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [65, 68, 196])
+@pytest.mark.parametrize("seed", [65, 68, 196, 670, 845])
 def test_plans_in_which_slots_and_gates_bind(seed: int) -> None:
     """Plans that show what the first ones do not: `benchmarks/time_mutants.py` found them."""
     time_trial(seed, most=4)

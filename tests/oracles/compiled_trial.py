@@ -26,6 +26,7 @@ from oracles.nest_clock_trial import (
     random_layouts,
     random_tiles,
     random_ways,
+    randomly_late,
     without_copies,
 )
 from oracles.nest_trial import operands_of, writes_uncut
@@ -94,7 +95,7 @@ def compiled_trial(seed: int) -> Counter[str]:
         lying=Lying(layouts),
     )
     found = Counter[str]()
-    for tried in (nest, without_copies(nest)):
+    for tried in dict.fromkeys((nest, randomly_late(nest, axes, leaving), without_copies(nest))):
         if compiled.item(tried) is None:
             return Counter(["a loop along no class of axes"])
         ours = compiled.price(tried)
@@ -147,6 +148,7 @@ def compiled_trial(seed: int) -> Counter[str]:
         found["with windows"] += bool(law.layout.windows)
         found["with a ring"] += any(place.ring is not None for place in law.layout.places)
         found["with copies"] += any(place.copies > 1 for place in law.layout.places)
+        found["with late stores"] += any(home.late for home in law.layout.homes)
         found["with an operand replaced"] += any(home.guests for home in law.layout.homes)
         found["with spilled sums"] += any(
             any(b.count > 1 for b in one.sums) for one in tree.moving if one.stored

@@ -64,7 +64,7 @@ class Pricer:
             ways = list(product(loads, stores))
         self.kept = {
             b: [
-                _core.TimedKept(buffer=b, copies=number, load=load, store=store)
+                _core.TimedKept(buffer=b, copies=number, load=load, store=store, late=0)
                 for number in range(1, forced.copies + 1)
                 for load, store in ways
                 if forced.axes.buffers[b].maker is not None or store == ways[0][1]

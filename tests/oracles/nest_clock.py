@@ -142,6 +142,7 @@ class SimGroup:
     copies: list[int]
     loads: list[int]
     stores: list[int]
+    late: list[int]
     moving: list[bool]
     single: list[bool]
     array: dict[int, tuple[tuple[int, ...], ...]]
@@ -181,7 +182,7 @@ def trace_of(
                 find(item, (*where, n))
 
     find(nest, ())
-    order, copies, loads, stores, moving = [], [], [], [], []
+    order, copies, loads, stores, late, moving = [], [], [], [], [], []
     for n, box in enumerate(machine.boxes):
         name = axes.buffers[box.buffer].name
         node = keeps.get(box.home)
@@ -197,11 +198,12 @@ def trace_of(
         copies.append(dict(ways.copies).get(name, 1) if ways else 1)
         loads.append(dict(ways.loads).get(name, first("loads")) if ways else first("loads"))
         stores.append(dict(ways.stores).get(name, first("stores")) if ways else first("stores"))
+        late.append(dict(ways.late).get(name, 0) if ways else 0)
         moving.append(axes.buffers[box.buffer].maker is None or box.buffer in machine.out)
     buffers = [box.buffer for box in machine.boxes]
     single = [axes.buffers[b].tensor is None and buffers.count(b) == 1 for b in buffers]
     return SimGroup(
-        machine.trace, axes, buffers, order, copies, loads, stores, moving, single, arrays, work,
+        machine.trace, axes, buffers, order, copies, loads, stores, late, moving, single, arrays, work,
         accumulator, nest.beside, scratch,
     )  # fmt: skip
 
@@ -217,6 +219,16 @@ class Event:
     waits: list[Event] = field(default_factory=list)
     start: int = -1
     end: int = -1
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A fill with a slot that is to be stored, the step that used it last, and how many passed since."""
+
+    group: int
+    fill: Fill
+    last: Event
+    passed: int = 0
 
 
 @dataclass
@@ -241,7 +253,7 @@ def simulate(groups: Sequence[SimGroup], tiles: TileRates, alignment: int) -> Cl
     held: list[list[Event]] = [[] for _ in groups]
     moved, works, counts = [0] * len(groups), [0] * len(groups), [0] * len(groups)
     late_shared: list[tuple[int, Fill]] = []
-    late_owned: list[tuple[int, Fill]] = []
+    late_owned: list[_Waiting] = []
     released: dict[Fill, Event] = {}
     stored: dict[tuple[int, int], list[Event]] = defaultdict(list)
     needs: list[tuple[Event, Event]] = []
@@ -289,12 +301,17 @@ def simulate(groups: Sequence[SimGroup], tiles: TileRates, alignment: int) -> Cl
         late.clear()
         return found
 
+    def store_owned(due: Callable[[_Waiting], bool]) -> None:
+        for one in [one for one in late_owned if due(one)]:
+            late_owned.remove(one)
+            store([(one.group, one.fill)], one.last)
+
     for g, group in enumerate(groups):
         gate = Event(0)
         shared: list[Event] = []
         if not group.beside and compute:
             shared = store(late_shared, compute[-1])
-            store(late_owned, compute[-1])
+            store_owned(lambda _: True)
         up_to = g - 1 if group.beside else g
         gate.waits = [event for some in of_group[: max(up_to, 0)] for event in some]
         gates = [gate]
@@ -315,6 +332,10 @@ def simulate(groups: Sequence[SimGroup], tiles: TileRates, alignment: int) -> Cl
             step = Event(_duration(group, at, ranges, goes_on, tiles))
             works[g] += _busy(group, at, ranges, tiles)
             step.waits = [*gates, *shared]
+            for fill in sorted(by_first[s], key=lambda fill: group.order[fill.box]):
+                old = owner.get((fill.box, numbers[fill.box] % group.copies[fill.box]))
+                if group.copies[fill.box] > 1 and old is not None and old not in released:
+                    store_owned(lambda one, old=old: one.fill is old)
             fresh = sorted(by_first[s], key=lambda fill: (group.copies[fill.box] < 2, group.order[fill.box]))
             for fill in fresh:
                 copies, before = group.copies[fill.box], []
@@ -341,20 +362,25 @@ def simulate(groups: Sequence[SimGroup], tiles: TileRates, alignment: int) -> Cl
                     step.waits += before
                     begins[fill] = step
             if last is not None and not (s == 0 and not group.beside):
-                store(late_owned, last)
+                store_owned(lambda one, g=g: one.group < g or one.passed == groups[g].late[one.fill.box])
+                for one in late_owned:
+                    one.passed += 1
             shared = []
             compute.append(step)
             of_group[g].append(step)
-            for fill in by_last[s]:
+            for fill in sorted(by_last[s], key=lambda fill: group.order[fill.box]):
                 if group.moving[fill.box] and fill.sent:
-                    (late_owned if group.copies[fill.box] > 1 else late_shared).append((g, fill))
+                    if group.copies[fill.box] > 1:
+                        late_owned.append(_Waiting(g, fill, step))
+                    else:
+                        late_shared.append((g, fill))
                 else:
                     released[fill] = step
         group.trace.fills = [fill for fill in group.trace.fills if fill.steps]
         held[g] = [begins[fill] for fill in group.trace.fills]
     if compute:
         store(late_shared, compute[-1])
-        store(late_owned, compute[-1])
+        store_owned(lambda _: True)
     _run([all_gates, *queues, compute])
     for event, step in needs:
         assert event.end <= step.start

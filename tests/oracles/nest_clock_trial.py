@@ -24,7 +24,7 @@ from oracles.nest_cases import along, group_of, groups_network, random_nest, ran
 from oracles.nest_clock import Clocked, OperatorWork, SimGroup, simulate, trace_of
 from oracles.nest_trial import operands_of, writes_uncut
 
-__all__ = ["random_plan", "random_tiles", "time_trial", "timed"]
+__all__ = ["random_plan", "random_tiles", "randomly_late", "time_trial", "timed"]
 
 Part = tuple[Tree, Layout, list[Work], int | None, bool, dict[int, tuple[int, ...]]]
 
@@ -87,12 +87,36 @@ def random_ways(random: Random, nest: Nest, tiles: TileRates) -> Nest:
 
 
 def without_copies(nest: Nest) -> Nest:
+    return _changed(nest, lambda ways: replace(ways, copies=(), late=()))
+
+
+def randomly_late(nest: Nest, axes: GroupAxes, leaving: set[int]) -> Nest:
+    """The nest with late stores of some outputs in copies. The nest itself is the seed, so that plans are
+    what they were before there were late stores.
+    """
+    may = {b.name for b in axes.buffers if b.maker is not None and b.tensor in leaving}
+    random = Random(repr(nest))
+    chance = random.choice((0.0, 0.5, 1.0))
+
+    def ways(given: Ways) -> Ways:
+        some = [name for name, copies in given.copies if name in may and copies > 1]
+        late = [(name, random.choice((1, 1, 2, 3, 9))) for name in some if random.random() < chance]
+        return replace(given, late=tuple(late))
+
+    return _changed(nest, ways)
+
+
+def without_late(nest: Nest) -> Nest:
+    return _changed(nest, lambda ways: replace(ways, late=()))
+
+
+def _changed(nest: Nest, change: Callable[[Ways], Ways]) -> Nest:
     def item(one: Loop | Leaf) -> Loop | Leaf:
         if isinstance(one, Leaf):
             return one
-        return replace(one, body=tuple(map(item, one.body)), ways=replace(one.ways, copies=()))
+        return replace(one, body=tuple(map(item, one.body)), ways=change(one.ways))
 
-    return replace(nest, body=tuple(map(item, nest.body)), ways=replace(nest.ways, copies=()))
+    return replace(nest, body=tuple(map(item, nest.body)), ways=change(nest.ways))
 
 
 def laid(random: Random, nest: Nest, axes: GroupAxes, tiles: TileRates, work: list[OperatorWork]) -> Nest:
@@ -186,15 +210,16 @@ def random_part(random: Random, tiles: TileRates, *, beside: bool) -> tuple[Part
     else:
         nest = (banded_nest if kind == "banded" else random_nest)(random, axes, outside)
     nest = laid(random, random_ways(random, nest, tiles), axes, tiles, work)
+    nest = randomly_late(nest, axes, leaving)
     nest = replace(nest, beside=beside)
     alignment, accumulator = 1, random.choice((None, None, 2, 4))
     ids = [cut.operator for cut in axes.operators]
     law = None
-    for tried in (nest, without_copies(nest)):
+    for tried in (nest, without_late(nest), without_copies(nest)):
         try:
             law = nested(network, group_of(network, tried), ids, operands - whole, alignment, accumulator)
         except Broken as refusal:
-            if refusal.rule == "nest-copies":
+            if refusal.rule in ("nest-copies", "nest-late"):
                 continue
         nest = tried
         break
@@ -303,6 +328,8 @@ def time_trial(seed: int, most: int = 6, change: Callable[[Clocked], None] | Non
     found += ["tensors in tiles"] * any(part[5] for part in parts)
     places = [place for part in parts for place in part[1].places]
     found += ["copies"] * any(place.copies > 1 for place in places)
+    homes = [one.home for part in parts for one in part[0].moving]
+    found += ["late stores"] * any(home.late for home in homes)
     found += ["a ring"] * any(place.ring is not None for place in places)
     found += ["a ring of copies"] * any(place.ring is not None and place.copies > 1 for place in places)
     homes = [one for part in parts for one in part[0].moving]

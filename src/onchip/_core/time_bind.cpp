@@ -46,11 +46,12 @@ void bind(nb::module_& m) {
     given<Stored>(m, "TimedStored", Field("whole", &Stored::whole), Field("constant", &Stored::constant),
                   Field("on_chip", &Stored::on_chip), Field("tile", &Stored::tile), Field("in_fills", &Stored::in_fills));
     given<Kept>(m, "TimedKept", Field("buffer", &Kept::buffer), Field("copies", &Kept::copies), Field("load", &Kept::load),
-                Field("store", &Kept::store))
+                Field("store", &Kept::store), Field("late", &Kept::late))
         .def_ro("buffer", &Kept::buffer)
         .def_ro("copies", &Kept::copies)
         .def_ro("load", &Kept::load)
-        .def_ro("store", &Kept::store);
+        .def_ro("store", &Kept::store)
+        .def_ro("late", &Kept::late);
     given<Item>(m, "TimedItem", Field("loop_class", &Item::loop_class), Field("tile", &Item::tile),
                 Field("operation", &Item::operation), Field("under", &Item::under), Field("keep", &Item::keep),
                 Field("ring", &Item::ring), Field("body", &Item::body))

@@ -30,8 +30,8 @@ std::optional<Times> Walk::times(Layout& layout, Time below, std::int64_t most_s
         state.fresh = false;
     }
     body(0);
-    store(shared_, true);
-    store(owned_, false);
+    store_shared();
+    store_owned(true);
     Time all = end_;
     for (const Time channel : channels_) all = std::max(all, channel);
     if (over_ || all >= below_) return std::nullopt;
@@ -171,7 +171,9 @@ void Walk::visit(int number) {
     first_.clear();
     for (const int m : leaf.uses)
         if (states_[nth(m)].fresh) first_.push_back(m);
-    store(shared_, true);
+    store_shared();
+    for (const int m : first_)
+        if (layout_->moving[nth(m)].owned && !states_[nth(m)].free) give_back(m);
     Time ready = std::max({end_, shared_end_, Time{0}});
     for (const bool owned : {true, false})
         for (const int m : first_)
@@ -179,7 +181,7 @@ void Walk::visit(int number) {
                 states_[nth(m)].fresh = false;
                 begin(m, ready);
             }
-    store(owned_, false);
+    store_owned();
     Time work = 0;
     end_ = ready + step(leaf, work);
     shared_end_ = -1;
@@ -238,7 +240,9 @@ void Walk::ended(int m) {
     }
     const bool complete = std::all_of(moving.sums.begin(), moving.sums.end(), [&](int b) { return ends(b); });
     const Bytes width = complete ? problem_.group.buffers[home.buffer].element : home.width;
-    (moving.owned ? owned_ : shared_).push_back({m, transfer(moving, home, width, moving.store), count * width});
+    const Store made{m, transfer(moving, home, width, moving.store), count * width, moving.owned ? home.ways.late : 0};
+    if (moving.owned) owned_.push_back({made, end_, walked_});
+    else shared_.push_back(made);
 }
 
 // The contiguous pieces of a box of a buffer in tiles, and their bytes rounded up to bursts. A piece ends in a tile
@@ -355,18 +359,38 @@ Time Walk::step(const Leaf& leaf, Time& work) const {
     return std::max(longest, problem_.scratchpad.of(read));
 }
 
-void Walk::store(std::vector<Store>& waiting, bool shared) {
-    if (waiting.empty()) return;
-    serving_.swap(waiting);
-    for (const Store& one_ : serving_) {
-        const Time end = serve(layout_->moving[nth(one_.moving)].store, end_, one_.duration, one_.moving, one_.bytes, true);
-        if (shared) shared_end_ = std::max(shared_end_, end);
-        else {
-            State& state = states_[nth(one_.moving)];
-            state.slot(state.free++) = end;
+void Walk::store_shared() {
+    for (const Store& one_ : shared_)
+        shared_end_ = std::max(shared_end_, serve(layout_->moving[nth(one_.moving)].store, end_, one_.duration, one_.moving, one_.bytes, true));
+    shared_.clear();
+}
+
+Time Walk::serve_store(const Pending& one_) {
+    const Store& what = one_.what;
+    State& state = states_[nth(what.moving)];
+    return state.slot(state.free++) = serve(layout_->moving[nth(what.moving)].store, one_.ready, what.duration, what.moving, what.bytes, true);
+}
+
+// The stores whose time has come; each of the others lets one more step begin before it.
+void Walk::store_owned(bool all) {
+    std::size_t left = 0;
+    for (Pending& one_ : owned_) {
+        if (all || !one_.what.late) {
+            serve_store(one_);
+            continue;
         }
+        --one_.what.late;
+        owned_[left++] = one_;
     }
-    serving_.clear();
+    owned_.resize(left);
+}
+
+// The late store that holds the slot in which a buffer's next fill is to lie.
+void Walk::give_back(int m) {
+    const auto held = std::find_if(owned_.begin(), owned_.end(), [&](const Pending& one_) { return one_.what.moving == m; });
+    if (held == owned_.end()) return;
+    serve_store(*held);
+    owned_.erase(held);
 }
 
 Time Walk::serve(int channel, Time ready, Time duration, int m, Bytes bytes, bool stored) {
@@ -411,7 +435,11 @@ void Walk::take(int number, Snapshot& into) const {
         into.counts.insert(into.counts.end(), {state.fills, state.stores, state.moved});
     }
     into.shared = shared_;
-    into.owned = owned_;
+    into.owned.clear();
+    for (const Pending& one_ : owned_) {
+        into.owned.push_back(one_.what);
+        add(one_.ready, one_.step);
+    }
 }
 
 std::optional<Time> Walk::moved(const Snapshot& before, const Snapshot& now) const {
@@ -457,6 +485,7 @@ void Walk::skip(int number, const Snapshot& before, const Snapshot& now, std::in
         more(state.stores);
         more(state.moved);
     }
+    for (Pending& one_ : owned_) one_.ready += ahead();
 }
 
 }  // namespace onchip::timed

@@ -41,7 +41,13 @@ class Walk {
         int moving = 0;
         Time duration = 0;
         Bytes bytes = 0;
+        int late = 0;  // so many steps may still begin before it
         bool operator==(const Store&) const = default;
+    };
+    struct Pending {
+        Store what;
+        Time ready = 0;  // the end of the step that used it last
+        std::int64_t step = 0;
     };
     struct Snapshot {
         std::vector<Time> entries;
@@ -65,7 +71,10 @@ class Walk {
     bool ends(int body) const;
     bool begun(int body) const;
     bool slides(int number) const;
-    void store(std::vector<Store>& waiting, bool shared);
+    void store_shared();
+    void store_owned(bool all = false);
+    void give_back(int moving);
+    Time serve_store(const Pending& one);
     Time serve(int channel, Time ready, Time duration, int moving, Bytes bytes, bool stored);
     void take(int number, Snapshot& into) const;
     std::optional<Time> moved(const Snapshot& before, const Snapshot& now) const;
@@ -76,7 +85,8 @@ class Walk {
     std::vector<State> states_;
     std::vector<Time> channels_;
     std::vector<std::int64_t> served_;
-    std::vector<Store> shared_, owned_, serving_;
+    std::vector<Store> shared_;
+    std::vector<Pending> owned_;
     std::vector<Snapshot> snapshots_;  // two for each body
     std::vector<int> first_;
     Time end_ = 0, shared_end_ = -1;

@@ -55,10 +55,10 @@ struct Stored {
     bool in_fills = false;  // every fill is one piece, however it is cut
 };
 
-// A buffer that a body keeps; channels below 0 are the chip's first.
+// A buffer that a body keeps; channels below 0 are the chip's first. Its stores let the fetches of `late` more steps pass.
 struct Kept {
     Id buffer = 0;
-    int copies = 1, load = -1, store = -1;
+    int copies = 1, load = -1, store = -1, late = 0;
     bool operator==(const Kept&) const = default;
 };
 

@@ -273,6 +273,11 @@ bool Layout::find_moving() {
                 (stored ? one_.sums : one_.waits).push_back(b);
             else if (!stored || axis >= 0) fills = nests::times(fills, at(b).entries);
         }
+        if (home.ways.late) {
+            bool slides = false;
+            for (int b = home.body; b > 0; b = at(b).parent) slides |= at(b).windows >= 0 && windows[nth(at(b).windows)].side[h] >= 0;
+            if (!stored || !one_.owned || !one_.sums.empty() || slides) return refuse("its stores may not be late");
+        }
         if (one_.waits.empty() && one_.sums.empty()) transfers += fills;
         for (const auto* some : {&home.uses, &home.guests})
             for (const Id u : *some) one_.users |= one(nth(leaf_of_[group.accesses[u].op]));

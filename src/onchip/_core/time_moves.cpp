@@ -157,9 +157,17 @@ bool Moves::copies(Item&) {
         for (Kept& kept : body->keep) all.push_back(&kept);
     if (all.empty()) return false;
     Kept& kept = *all[random.below(all.size())];
+    if (kept.copies > 1 && problem_.group.buffers[kept.buffer].maker >= 0 && random.chance(300)) {
+        static constexpr int many[] = {0, 1, 2, 3, 4, 6, 8, 12};
+        const int late = many[random.below(8)];
+        if (late == kept.late) return false;
+        kept.late = late;
+        return true;
+    }
     const int number = random.chance(700) ? (kept.copies == 1 ? 2 : 1) : 1 + static_cast<int>(random.below(most_copies));
     if (number == kept.copies) return false;
     kept.copies = number;
+    if (number == 1) kept.late = 0;
     return true;
 }
 

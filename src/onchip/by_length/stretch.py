@@ -75,6 +75,7 @@ def at_network(plan: Plan, network: Network, least: int = 0) -> Plan | None:
             seconds=plan.result.seconds,
             space=plan.result.space,
             groups=plan.groups,
+            layouts=plan.layouts,
             caches=plan.caches,
             options=plan.options,
         )

@@ -31,7 +31,7 @@ class Home:
     its own the slices, around it. `uses` are the uses that share it, by operator and number; `guests` are
     those of tensors that lie in its place before it. `ring` is the loop, if any, in whose body it keeps what
     the next turn needs again. It has `copies`, and comes and goes through the channels `load` and `store`,
-    None: the chip's first.
+    None: the chip's first. The fetches of `late` more steps stand before its stores.
     """
 
     buffer: int
@@ -43,6 +43,7 @@ class Home:
     copies: int = 1
     load: int | None = None
     store: int | None = None
+    late: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from onchip.check.nest_durations import Durations
@@ -94,11 +94,18 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """A store that waits for its place in the order of its channel."""
+    """A store that waits for its place in the order of its channel.
+
+    It may begin at `ready`, the end of the step numbered `step` that used its fill last. The fetches of
+    `late` further steps stand before it.
+    """
 
     state: _State
     duration: int
     bytes: int
+    ready: int
+    step: int
+    late: int
 
 
 _Snapshot = tuple[list[int], list[int], tuple[object, ...], list[int]]
@@ -152,6 +159,7 @@ class NestTimes:
         self.crossing: dict[object, int] = {}
         self.state = {one: _State(one, *channels(one), deque([0] * one.home.copies)) for one in tree.moving}
         self.body(tree.root)
+        self.owned = [replace(store, late=0) for store in self.owned]
         self.before = [self.before[1], max(self.before[1], self.everything())]
         totals = self.totals[-1]
         totals.end = max(totals.end, self.end)
@@ -182,7 +190,7 @@ class NestTimes:
     def flush(self) -> None:
         """Make the stores that stand behind the last step."""
         self.store_shared()
-        self.store_owned()
+        self.store_owned(every=True)
 
     def everything(self) -> int:
         return max(self.end, *self.channels)
@@ -248,6 +256,9 @@ class NestTimes:
             raise NoTimes(f"takes more than {MOST_STEPS:,} steps that do not repeat")
         first = [self.state[one] for one in visit.uses if self.state[one].fresh]
         self.store_shared()
+        for state in first:
+            if state.owned and not state.slots:
+                self.give_back(state)
         ready = max(self.end, self.gate, self.shared_end or 0)
         for state in sorted(first, key=lambda state: not state.owned):
             state.fresh = False
@@ -304,7 +315,8 @@ class NestTimes:
             return
         width = one.element if one.complete else one.width
         duration = self.transfer(state, lengths, width, state.store)
-        (self.owned if state.owned else self.shared).append(_Store(state, duration, elements * width))
+        store = _Store(state, duration, elements * width, self.end, self.walked, one.home.late)
+        (self.owned if state.owned else self.shared).append(store)
 
     def transfer(self, state: _State, lengths: Sequence[int], width: int, channel: int) -> int:
         key = state.one, tuple(lengths), width, channel
@@ -317,20 +329,31 @@ class NestTimes:
     # -- channels ------------------------------------------------------------------------------------------
 
     def store_shared(self) -> None:
+        """Make the stores of shared buffers that the last step used last."""
         waiting, self.shared = self.shared, []
         for store in waiting:
-            end = self.serve(
-                store.state, store.state.store, self.end, store.duration, store.bytes, stored=True
-            )
-            self.shared_end = max(self.shared_end or 0, end)
+            self.shared_end = max(self.shared_end or 0, self.store(store))
 
-    def store_owned(self) -> None:
+    def store_owned(self, *, every: bool = False) -> None:
+        """Make the stores of buffers with slots whose place has come; late ones let one step more pass."""
         waiting, self.owned = self.owned, []
         for store in waiting:
-            end = self.serve(
-                store.state, store.state.store, self.end, store.duration, store.bytes, stored=True
-            )
-            store.state.slots.append(end)
+            if store.late and not every:
+                self.owned.append(replace(store, late=store.late - 1))
+            else:
+                store.state.slots.append(self.store(store))
+
+    def give_back(self, state: _State) -> None:
+        """Make the late store of a buffer without a free slot that has waited longest."""
+        store = next((one for one in self.owned if one.state is state), None)
+        if store is not None:
+            self.owned.remove(store)
+            state.slots.append(self.store(store))
+
+    def store(self, store: _Store) -> int:
+        return self.serve(
+            store.state, store.state.store, store.ready, store.duration, store.bytes, stored=True
+        )
 
     def serve(
         self, state: _State, channel: int, ready: int, duration: int, moved: int, *, stored: bool
@@ -375,7 +398,9 @@ class NestTimes:
             entries.append(state.stored)
             uses.append(state.stores)
         for waiting in (self.shared, self.owned):
-            same.append(tuple([(store.state, store.duration, store.bytes) for store in waiting]))
+            same.append(tuple([(store.state, store.duration, store.bytes, store.late) for store in waiting]))
+            entries += [store.ready for store in waiting]
+            uses += [store.step for store in waiting]
         totals = self.totals[-1]
         counts = [totals.steps, totals.work, totals.fetched, totals.stored, totals.transfers]
         counts += totals.busy + self.served
@@ -399,6 +424,8 @@ class NestTimes:
             if state.owned:
                 state.slots = deque([time + next(at) for time in state.slots])
             state.stored += next(at)
+        self.shared = [replace(store, ready=store.ready + next(at)) for store in self.shared]
+        self.owned = [replace(store, ready=store.ready + next(at)) for store in self.owned]
         counts = iter([turns * (new - old) for old, new in zip(before[3], now[3], strict=True)])
         totals = self.totals[-1]
         totals.steps += next(counts)

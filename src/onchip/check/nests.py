@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import prod
 
-from onchip.check.nest_copies import give_ways, owned_bytes, prove_spilled
+from onchip.check.nest_copies import give_ways, owned_bytes, prove_late, prove_spilled
 from onchip.check.nest_homes import Home, UseAt, homes_of
 from onchip.check.nest_places import offsets_of
 from onchip.check.nest_reads import prove_replaced
@@ -155,6 +155,7 @@ def nested(
     prove_replaced(group.name, axes, paths, homes, windows)
     sizes = Sizes(axes, homes, windows)
     prove_spilled(group.name, axes, homes, sizes)
+    prove_late(group.name, axes, homes, leaving, sizes)
     widths = Widths(group.name, axes, paths, homes, sizes, accumulator)
     crossing = dict.fromkeys(sorted(operands - whole), 0)
     weights, crosses = 0, [0] * len(homes)

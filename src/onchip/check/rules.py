@@ -112,6 +112,7 @@ RULES: dict[str, str] = {
     "nest-under": "an output lies over an input of its elements that is read before, in every turn",
     "nest-carried": "no loop over a sum that carries a state stands around the home of the output",
     "nest-copies": "copies and channels are of what a body keeps; those of sums hold one part after another",
+    "nest-late": "late stores are of a streamed output in copies, complete, and cut along no windows",
     "nest-array": "on the sides of the chip's array lie axes of outputs, and of sums, each once",
     "nest-channels": "a buffer comes and goes through channels that the chip has, and that go that way",
     "layout": "a tensor in tiles goes from nest to nest, and each fill of it is whole tiles, or lies in one",

@@ -32,7 +32,7 @@ class Leaf:
     array: tuple[tuple[int, ...], ...] = ()
 
 
-COUNTED = ("copies", "loads", "stores")
+COUNTED = ("copies", "loads", "stores", "late")
 """The words behind which a body gives numbers for names that it keeps."""
 
 Numbers = tuple[tuple[str, int], ...]
@@ -43,12 +43,14 @@ class Ways:
     """The way in which buffers that a body keeps come and go, each by name.
 
     `copies` are 2 or more slots that it fills by turns; one that is not named shares the scratch. `loads` and
-    `stores` are its channels to and from DRAM, where these are not the chip's first.
+    `stores` are its channels to and from DRAM, where these are not the chip's first. Before the stores of one
+    that is `late` the fetches of so many more steps stand.
     """
 
     copies: Numbers = ()
     loads: Numbers = ()
     stores: Numbers = ()
+    late: Numbers = ()
 
     def __post_init__(self) -> None:
         for key in COUNTED:
@@ -57,7 +59,7 @@ class Ways:
 
     def __bool__(self) -> bool:
         """Return whether anything is stated."""
-        return bool(self.copies or self.loads or self.stores)
+        return bool(self.copies or self.loads or self.stores or self.late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,9 @@ def _row(item: Loop | Leaf) -> list[Any]:
 
 def _nest(value: dict[str, Any]) -> Nest:
     if not value.keys() <= {"body", "keep", "beside", *COUNTED} or not isinstance(value.get("body"), list):
-        raise ValueError("has a body, a list, and may have `keep`, `copies`, `loads`, `stores` and `beside`")
+        raise ValueError(
+            "has a body, a list, and may have `keep`, `copies`, `loads`, `stores`, `late` and `beside`"
+        )
     if type(value.get("beside", False)) is not bool:
         raise ValueError("is `beside` or not: true or false")
     keep, beside = _names(value.get("keep", [])), value.get("beside", False)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from onchip.plans.nest import MOST_DEEP, Leaf, Loop, Nest, Ways
+from onchip.plans.nest import COUNTED, MOST_DEEP, Leaf, Loop, Nest, Ways
 from onchip.plans.text_words import Word, counted, counts, integer, names, word, words
 
 __all__ = ["NestBlock", "nest_lines"]
@@ -56,12 +56,13 @@ def _names(key: str, listed: Sequence[str]) -> str:
 def _kept(listed: Sequence[str], ways: Ways) -> str:
     if not ways:
         return _names("keep", listed)
-    copies, loads, stores = (dict(given) for given in (ways.copies, ways.loads, ways.stores))
+    copies, loads, stores, late = (dict(getattr(ways, key)) for key in COUNTED)
     found = " keep"
     for name in listed:
         number = str(copies[name]) if name in copies else ""
         if name in loads or name in stores:
             number += f"@{loads.get(name, '')}" + (f"/{stores[name]}" if name in stores else "")
+        number += f"+{late[name]}" if name in late else ""
         found += f" {word(name, _LOOP)}" + (f":{number}" if number else "")
     return found
 
@@ -142,7 +143,7 @@ def _array(line: Sequence[Word]) -> tuple[Sequence[Word], tuple[tuple[int, ...],
 def _ways(listed: Sequence[Word]) -> tuple[tuple[str, ...], Ways]:
     """Return the names that a body keeps, and the copies and channels behind them."""
     keep: list[str] = []
-    found: dict[str, list[tuple[str, int]]] = {"copies": [], "loads": [], "stores": []}
+    found: dict[str, list[tuple[str, int]]] = {key: [] for key in COUNTED}
     for n, (text, quoted) in enumerate(listed):
         number = ""
         if not quoted and ":" in text:
@@ -151,11 +152,12 @@ def _ways(listed: Sequence[Word]) -> tuple[tuple[str, ...], Ways]:
                 if not n or not listed[n - 1][1]:
                     raise ValueError(f"expected a name before :{number[:60]}")
                 text = keep.pop()
-            copies, _, channels = number.partition("@")
+            ways, _, late = number.partition("+")
+            copies, _, channels = ways.partition("@")
             load, _, store = channels.partition("/")
-            if not (copies or load or store):
-                raise ValueError(f"expected copies or channels, as :2 or :2@1/0, behind {text[:60]!r}")
-            for key, one in (("copies", copies), ("loads", load), ("stores", store)):
+            if not (copies or load or store or late):
+                raise ValueError(f"expected copies or channels, as :2 or :2@1/0+3, behind {text[:60]!r}")
+            for key, one in zip(COUNTED, (copies, load, store, late), strict=True):
                 found[key] += [(text, integer(one))] if one else []
         keep.append(text)
     return tuple(keep), Ways(*map(tuple, found.values()))

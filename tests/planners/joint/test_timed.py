@@ -255,8 +255,8 @@ def test_tensors_between_groups_lie_in_tiles_unless_that_is_forbidden() -> None:
         ["x"],
         ["b"],
     ).network
-    made = onchip.plan(network, CHIP, 160, fuse=True, objective="latency")
-    rows = onchip.plan(network, CHIP, 160, fuse=True, objective="latency", dram_tiles=False)
+    made = onchip.plan(network, CHIP, 128, fuse=True, objective="latency")
+    rows = onchip.plan(network, CHIP, 128, fuse=True, objective="latency", dram_tiles=False)
     check(made)
     check(rows)
     assert (made.options["dram_tiles"], rows.options["dram_tiles"]) == (True, False)

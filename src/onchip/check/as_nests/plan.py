@@ -167,5 +167,6 @@ def in_nests(found: AsNests) -> Plan:
     kept = {key: plan.options[key] for key in ("granularity", "element", "weights") if key in plan.options}
     return certify(
         plan.network, plan.chip, plan.budget, plan.program, status="feasible", lower_bound_bytes=0,
-        seconds=0, groups=plan.groups, pins=plan.pins, state=plan.state, caches=plan.caches, options=kept,
+        seconds=0, groups=plan.groups, layouts=plan.layouts, pins=plan.pins, state=plan.state,
+        caches=plan.caches, options=kept,
     )  # fmt: skip

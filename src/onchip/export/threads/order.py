@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from onchip.base.errors import UsageError
@@ -192,6 +192,8 @@ class _Late:
 
     state: _State
     moved: Moved
+    late: int = 0
+    """The fetches of so many more steps stand before it."""
 
 
 @dataclass
@@ -260,11 +262,12 @@ class OrderWalk:
             at = durations.layout.homes[one.number].uses[0]
             self.state[one] = _State(one, at, in_fills, deque([Done()] * one.home.copies))
         self.body(tree.root)
+        self.owned = [replace(store, late=0) for store in self.owned]
         self.before = (self.before[1], self.before[1].and_also(self.everything))
 
     def flush(self) -> None:
         self.store_shared()
-        self.store_owned()
+        self.store_owned(every=True)
 
     def add(self, moved: Moved) -> None:
         self.transfers.append(moved)
@@ -302,6 +305,9 @@ class OrderWalk:
             return
         first = [self.state[one] for one in visit.uses if self.state[one].fresh]
         self.store_shared()
+        for state in first:
+            if state.owned and not state.slots:
+                self.give_back(state)
         needed = max(self.gate.transfers, self.stored)
         for state in sorted(first, key=lambda state: not state.owned):
             state.fresh = False
@@ -339,7 +345,7 @@ class OrderWalk:
                 state.slots.append(Done(0, len(self.steps)))
             return
         moved = self.moved(state, box, len(self.steps), stored=True)
-        (self.owned if state.owned else self.shared).append(_Late(state, moved))
+        (self.owned if state.owned else self.shared).append(_Late(state, moved, one.home.late))
 
     def moved(self, state: _State, box: tuple[range, ...], steps: int, *, stored: bool) -> Moved:
         sums = not state.one.complete if stored else state.one.stored
@@ -361,11 +367,24 @@ class OrderWalk:
         if late.moved.group < self.group:  # the next but one group's gate
             self.before = (self.before[0], self.before[1].and_also(Done(len(self.transfers), 0)))
 
-    def store_owned(self) -> None:
+    def store_owned(self, *, every: bool = False) -> None:
         waiting, self.owned = self.owned, []
-        for late in waiting:
-            self.late(late)
-            late.state.slots.append(Done(len(self.transfers), 0))
+        for store in waiting:
+            if store.late and not every:
+                self.owned.append(replace(store, late=store.late - 1))
+            else:
+                self.store(store)
+
+    def give_back(self, state: _State) -> None:
+        """Make the late store of a buffer without a free slot that has waited longest."""
+        store = next((one for one in self.owned if one.state is state), None)
+        if store is not None:
+            self.owned.remove(store)
+            self.store(store)
+
+    def store(self, store: _Late) -> None:
+        self.late(store)
+        store.state.slots.append(Done(len(self.transfers), 0))
 
 
 def box_of(one: Moving) -> tuple[range, ...]:

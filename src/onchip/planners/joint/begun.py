@@ -76,6 +76,7 @@ def _beside(made: Plan, budget: int, caches: Caches, least: int) -> Plan:
         dram_lower_bound_bytes=least,
         seconds=made.result.seconds,
         groups=made.groups,
+        layouts=made.layouts,
         caches=caches.plan,
         options=made.options,
         space=f"{made.result.space}, each cache in a buffer of its own throughout",

@@ -35,5 +35,6 @@ def with_energy(plan: Plan, chip: Chip, joins: Sequence[int], began: float) -> P
         space=r.space,
         seconds=time.perf_counter() - began,
         groups=plan.groups,
+        layouts=plan.layouts,
         options={**plan.options, "objective": "energy"},
     )

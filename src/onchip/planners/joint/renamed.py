@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from onchip.network.axes import GroupAxes
 from onchip.plans import Leaf, Loop, Nest, Ways
+from onchip.plans.nest import COUNTED
 
 __all__ = ["renamed"]
 
@@ -19,7 +20,7 @@ def renamed(nest: Nest, before: GroupAxes, after: GroupAxes) -> Nest:
         return tuple(buffers[name] for name in keep)
 
     def ways(old: Ways) -> Ways:
-        given = (old.copies, old.loads, old.stores)
+        given = (getattr(old, key) for key in COUNTED)
         return Ways(*(tuple((buffers[name], n) for name, n in one) for one in given))
 
     def item(old: Loop | Leaf) -> Loop | Leaf:

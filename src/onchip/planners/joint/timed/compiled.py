@@ -20,6 +20,7 @@ from onchip.planners.joint.timed.lying import ROWS, Lying
 from onchip.planners.limits import NO_LIMITS, Limits
 from onchip.planners.nests.search import buffers_of, operators_of
 from onchip.plans import Leaf, Loop, Nest, Ways
+from onchip.plans.nest import COUNTED
 
 __all__ = ["Compiled", "FrontRules", "Fronted", "NestTime", "compiled_for"]
 
@@ -223,13 +224,14 @@ class Compiled:
         raise KeyError(name)
 
     def _keep(self, keep: Sequence[str], ways: Ways) -> list[_core.TimedKept]:
-        copies, loads, stores = dict(ways.copies), dict(ways.loads), dict(ways.stores)
+        copies, loads, stores, late = (dict(getattr(ways, key)) for key in COUNTED)
         return [
             _core.TimedKept(
                 buffer=self.buffer[name],
                 copies=copies.get(name, 1),
                 load=loads.get(name, -1),
                 store=stores.get(name, -1),
+                late=late.get(name, 0),
             )
             for name in keep
         ]
@@ -280,11 +282,14 @@ class Compiled:
         return Loop(over_, item.tile, tuple(self._node(i, arrays) for i in item.body), keep, ring, ways)
 
     def _kept(self, item: _core.TimedItem) -> tuple[tuple[str, ...], Ways]:
-        names = [self.axes.buffers[kept.buffer].name for kept in item.keep]
-        many = [(name, kept.copies) for name, kept in zip(names, item.keep, strict=True) if kept.copies > 1]
-        loads = [(name, kept.load) for name, kept in zip(names, item.keep, strict=True) if kept.load >= 0]
-        stores = [(name, kept.store) for name, kept in zip(names, item.keep, strict=True) if kept.store >= 0]
-        return tuple(names), Ways(tuple(many), tuple(loads), tuple(stores))
+        kept_as = [(self.axes.buffers[kept.buffer].name, kept) for kept in item.keep]
+        ways = Ways(
+            tuple([(name, kept.copies) for name, kept in kept_as if kept.copies > 1]),
+            tuple([(name, kept.load) for name, kept in kept_as if kept.load >= 0]),
+            tuple([(name, kept.store) for name, kept in kept_as if kept.store >= 0]),
+            tuple([(name, kept.late) for name, kept in kept_as if kept.late]),
+        )
+        return tuple([name for name, _ in kept_as]), ways
 
 
 def compiled_for(

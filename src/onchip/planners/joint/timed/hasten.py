@@ -40,6 +40,11 @@ ONE_SEARCH = 8_000_000
 """The effort of one search at most: several with other random numbers find more than a longer one."""
 
 
+BEYOND = 4
+"""The random numbers of the search that begins with others: nests may take more room than there is at first,
+as joined ones do."""
+
+
 @dataclass(frozen=True)
 class Hastened:
     """A program whose runs are nests, with its groups, and for each run what it was chosen from."""
@@ -193,7 +198,8 @@ class Fastest:
             self.spent += effort // 2
         best = known
         for n, (first, each) in enumerate(tries):
-            found = compiled.search(first, room, each, seed + n, price=self.aim.per_byte, limits=self.limits)
+            own_seed = seed + (n if first is not rest else BEYOND)
+            found = compiled.search(first, room, each, own_seed, price=self.aim.per_byte, limits=self.limits)
             for one in found:
                 if best is not None and self.cost(one) >= self.cost(best):
                     break

@@ -72,11 +72,7 @@ def _without(item: Loop | Leaf, names: Collection[str]) -> Loop | Leaf:
     """Return an item of which no body keeps some names."""
     if isinstance(item, Leaf):
         return item if item.over not in names else replace(item, over=None)
-    ways = Ways(
-        tuple(one for one in item.ways.copies if one[0] not in names),
-        tuple(one for one in item.ways.loads if one[0] not in names),
-        tuple(one for one in item.ways.stores if one[0] not in names),
-    )
+    ways = Ways(*(tuple(one for one in getattr(item.ways, key) if one[0] not in names) for key in COUNTED))
     return replace(
         item,
         body=tuple(_without(inner, names) for inner in item.body),
