@@ -23,10 +23,11 @@ from onchip.microcontroller.kernels.matmul import matmul_use
 from onchip.microcontroller.kernels.move import move_use
 from onchip.microcontroller.kernels.own_use import OwnUse
 from onchip.microcontroller.kernels.reduce import reduce_use
-from onchip.microcontroller.kernels.sixteen.elements import curve16_use, linear16_use, pair16_use
+from onchip.microcontroller.kernels.sixteen.elements import curve16_use, linear16_use
+from onchip.microcontroller.kernels.sixteen.pairs import pair16_use
 from onchip.microcontroller.kernels.sixteen.pools import pool16_use
 from onchip.microcontroller.kernels.sixteen.softmax import softmax16_use, softmax_to16_use
-from onchip.microcontroller.kernels.sixteen.sums import sums16_use, transpose_conv16_use
+from onchip.microcontroller.kernels.sixteen.sums import sums16_use
 from onchip.microcontroller.kernels.svdf import svdf_state_use, svdf_sum_use
 from onchip.microcontroller.kernels.transpose_conv import transpose_conv_use
 
@@ -48,6 +49,6 @@ OWN: Mapping[type[Own], Callable[[Any], OwnUse]] = {
     SvdfState: svdf_state_use,
     SvdfSum: svdf_sum_use,
     TransposeConv: transpose_conv_use,
-    TransposeConv16: transpose_conv16_use,
+    TransposeConv16: sums16_use,
 }
 """The maker of each kernel."""
