@@ -1,7 +1,7 @@
 """Files of public repositories on every emulated core, beside TensorFlow Lite Micro on the same core.
 
     .venv/bin/python benchmarks/mcu_cores.py LIST.json FOLDER --results FILE.jsonl [--time-limit 3600]
-        [--cores cortex-m4,...] [--most-macs 50e6] [--anew] [--tflm ... --cmsis ... --third-party ...] [--only TEXT]
+        [--cores cortex-m4,...] [--most-macs 50e6] [--tflm ... --cmsis ... --third-party ...] [--only TEXT]
         [--into docs/mcu-cores.md]
 
 LIST and FOLDER are those of `mcu_files`. Each file is planned once, as by `onchip mcu`, linked for each core
@@ -9,7 +9,7 @@ with no more stack than it needs, and run there on three inputs behind the guard
 compared with the reference, which is compared with TensorFlow Lite Micro in `mcu_files`. With the checkouts
 that `mcu_tflm` takes, TensorFlow Lite Micro runs the first of the inputs on the same core, from the same
 compiler, and its outputs are compared, too. Each result is appended to FILE as soon as it is there; what FILE
-has is not run again, but with `--anew`, after a change of kernels, all but TensorFlow Lite Micro. Without `--time-limit` the tables are printed from FILE alone, or those of `--sections`.
+has is not run again. Without `--time-limit` the tables are printed from FILE alone, or those of `--sections`.
 Exit code 1 if any byte was wrong or a ratio of instructions is above its line.
 """
 
@@ -183,15 +183,13 @@ class Campaign:
             for core in asked.cores.split(","):
                 row = self.results.get((file.key, core))
                 beside = asked.tflm is not None and (row is None or not {"left", "tflm"} & {*row})
-                anew = row is not None and asked.anew and "left" not in row
-                if (row is not None and not beside and not anew) or file.work > asked.most_macs:
+                if (row is not None and not beside) or file.work > asked.most_macs:
                     continue
                 if time.monotonic() > end:
                     return
-                if row is None or anew:
-                    kept = {"tflm": row["tflm"]} if row is not None and "tflm" in row else {}
+                if row is None:
                     with tempfile.TemporaryDirectory() as folder:
-                        row = {"file": file.key, "core": core, **ours(file, core, Path(folder)), **kept}
+                        row = {"file": file.key, "core": core, **ours(file, core, Path(folder))}
                 if beside and "left" not in row:
                     peer = Peer(asked.tflm, asked.third_party, asked.cmsis, core, asked.objects)
                     with tempfile.TemporaryDirectory() as folder:
@@ -326,7 +324,6 @@ def main() -> int:
     parser.add_argument("--cores", default=",".join(core_names()))
     parser.add_argument("--most-macs", type=float, default=math.inf, help="leave out files of more work")
     parser.add_argument("--only", default="", help="files with this text in their paths")
-    parser.add_argument("--anew", action="store_true", help="run what FILE has again, but not TFLM")
     parser.add_argument("--tflm", type=Path, help="a checkout of tflite-micro")
     parser.add_argument("--third-party", type=Path, help="a folder with flatbuffers, gemmlowp, ruy")
     parser.add_argument("--cmsis", type=Path, help="a checkout of CMSIS-NN")
