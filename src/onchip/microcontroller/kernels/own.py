@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from onchip.microcontroller.int8.log_softmax import LogSoftmax
+from onchip.microcontroller.int8.lookup_two import LookupTwo
 from onchip.microcontroller.int8.lstm import Lstm
 from onchip.microcontroller.int8.matmul import MatMul
 from onchip.microcontroller.int8.model import Own
@@ -18,6 +19,7 @@ from onchip.microcontroller.int8.sixteen.sums import Sums16, TransposeConv16
 from onchip.microcontroller.int8.svdf import SvdfState, SvdfSum
 from onchip.microcontroller.int8.transpose_conv import TransposeConv
 from onchip.microcontroller.kernels.log_softmax import log_softmax_use
+from onchip.microcontroller.kernels.lookup_two import lookup_two_use
 from onchip.microcontroller.kernels.lstm import lstm_use
 from onchip.microcontroller.kernels.matmul import matmul_use
 from onchip.microcontroller.kernels.move import move_use
@@ -37,6 +39,7 @@ OWN: Mapping[type[Own], Callable[[Any], OwnUse]] = {
     Curve16: curve16_use,
     Linear16: linear16_use,
     LogSoftmax: log_softmax_use,
+    LookupTwo: lookup_two_use,
     Lstm: lstm_use,
     MatMul: matmul_use,
     Move: move_use,
