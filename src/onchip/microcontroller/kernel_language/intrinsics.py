@@ -201,6 +201,9 @@ INTRINSICS: dict[str, Intrinsic] = {
     "mla": Intrinsic(
         (_I, _I, _I), _I, lambda a, b, s: signed(a * b + s), "a product, and a sum that wraps (MLA)"
     ),
+    "mla_in_turn": Intrinsic(
+        (_I, _I, _I), _I, lambda a, b, s: signed(a * b + s), "the same; compilers do not reorder it"
+    ),
     "pack_low": Intrinsic(
         (_P, _P), _P, lambda a, b: _pair(_half(a, False), _half(b, False)), "two lower halves (PKHBT)"
     ),

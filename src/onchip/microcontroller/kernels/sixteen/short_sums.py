@@ -9,7 +9,7 @@ multiplier of 15 bits has 31, and what lies below the result is dropped by the i
 for shifts of 17 bits and more, as factors below 1/4 have. A run is what lies in one piece: a row of the
 window, or a tap where places are left out. Weights lie in the order of their use: four numbers of each of the
 channels of a chunk (with packed halves as 0, 2, 1, 3, so that two widened words hold 0, 1 and 2, 3), or eight
-with vectors, filled up with zeros.
+with vectors and byte by byte, filled up with zeros.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ HEAD, OF_CHANNEL = 2, 3
 CHUNK, QUAD, EIGHT = 4, 4, 8
 LEAST_RIGHT = 17
 Layer = Sums16 | TransposeConv16
-Way = Literal["packed", "bytes", "vector"]
+Way = Literal["packed", "bytes", "few", "vector"]
+"""Halves in pairs, byte by byte, the same with few registers, or eight numbers at a time."""
+TURNS: dict[Way, int] = {"packed": 2, "bytes": 0, "few": 0, "vector": 1}
+"""Turns of a loop over a run that the compiler is asked to make in one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,7 @@ class ShortShape:
 
     @property
     def step(self) -> int:
-        return EIGHT if self.way == "vector" else QUAD
+        return EIGHT if self.way in ("vector", "bytes") else QUAD
 
     @property
     def run(self) -> int:
@@ -105,7 +108,7 @@ def shape_of(layer: Layer, forms: Forms) -> ShortShape:
     """Return the shape of the kernel that a layer needs."""
     outputs, down, across, _ = layer.weights.shape
     _, rows, columns, seen = layer.input_shapes[0]
-    ways: dict[Forms, Way] = {"packed": "packed", "vector": "vector"}
+    ways: dict[Forms, Way] = {"packed": "packed", "vector": "vector", "plain": "bytes", "narrow": "few"}
     common = ShortShape(
         channels=seen // 2,
         outputs=outputs,
@@ -116,7 +119,7 @@ def shape_of(layer: Layer, forms: Forms) -> ShortShape:
         turned=isinstance(layer, TransposeConv16),
         narrow=layer.narrow,
         clamped=(layer.low, layer.high) != (LOWEST, HIGHEST),
-        way=ways.get(forms, "bytes"),
+        way=ways[forms],
     )
     if isinstance(layer, TransposeConv16):
         return common
@@ -264,7 +267,7 @@ class _Chunks:
     def _run(self, sums: Sequence[Var], at: Var, w: Var, length: Value) -> None:
         k, step = self.k, self.shape.step
         numbers = as_expr(length)
-        for _ in k.loop(0, numbers // step, name="word", unroll=1 if self.shape.way == "vector" else 0):
+        for _ in k.loop(0, numbers // step, name="word", unroll=TURNS[self.shape.way]):
             self._step(sums, at, w, step)
             k.set(at, at + 2 * step)
         if isinstance(numbers, Const) and numbers.value % step:
@@ -272,12 +275,12 @@ class _Chunks:
 
     def _step(self, sums: Sequence[Var], at: Var, w: Var, numbers: int) -> None:
         """Emit the products of some numbers, and move past their weights."""
-        k, way = self.k, self.shape.way
+        k, way, step = self.k, self.shape.way, self.shape.step
         if way == "vector":
             x = k.RAMLoad(at, 0, Kind.VECTOR, name="x", count=None if numbers == EIGHT else 2 * numbers)
-            for i, total in enumerate(sums):
-                k.set(total, call("dot8", x, k.flash8(w, 2 * i, "weights8"), total))
             k.set(w, w + 2 * len(sums))
+            for i, total in enumerate(sums):
+                k.set(total, call("dot8", x, k.flash8(w, 2 * (i - len(sums)), "weights8"), total))
         elif way == "packed":
             pairs = [k.RAMLoad(at, 4 * i, Kind.PAIR, name="x") for i in range(numbers // 2)]
             last = number_at(k, at, numbers - 1, name="x") if numbers % 2 else None
@@ -293,5 +296,5 @@ class _Chunks:
             for i in range(numbers):
                 x = number_at(k, at, i, name="x")
                 for c, total in enumerate(sums):
-                    k.set(total, call("mla", x, k.constant_byte(w, QUAD * c + i), total))
-            k.set(w, w + len(sums))
+                    k.set(total, call("mla_in_turn", x, k.constant_byte(w, step * c + i), total))
+            k.set(w, w + len(sums) * (step // 4))
