@@ -336,8 +336,8 @@ def main() -> int:
         campaign.run()
     sections = {
         "bytes": campaign.bytes_compared,
-        "cores": campaign.summary,
-        "beside": campaign.matrix,
+        **dict.fromkeys(("cores", "second cores"), campaign.summary),
+        **dict.fromkeys(("beside", "second beside"), campaign.matrix),
         "above": campaign.above,
         "left out": campaign.left,
     }
