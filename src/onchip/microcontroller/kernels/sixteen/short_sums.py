@@ -36,6 +36,8 @@ HEAD, OF_CHANNEL = 2, 3
 """Words in front of the chunks, and a channel's factors: multiplier, right, half."""
 CHUNK, QUAD, EIGHT = 4, 4, 8
 LEAST_RIGHT = 17
+BEFORE = 2
+"""Words that a pointer to vectors of weights lies before them: GCC copies pointers to load at no offset."""
 Layer = Sums16 | TransposeConv16
 Way = Literal["packed", "bytes", "few", "vector"]
 """Halves in pairs, byte by byte, the same with few registers, or eight numbers at a time."""
@@ -241,6 +243,7 @@ class _Chunks:
         """Yield, inside loops, each run: where it begins, its weights, and its length in numbers."""
         k, shape, (down, across) = self.k, self.shape, taps
         columns, channels, words = shape.size[1], shape.channels, shape.run_words(count)
+        before = BEFORE if shape.way == "vector" else 0
         first: Value = 0
         if shape.groups > 1:
             first = k.let("group", c // (shape.outputs // shape.groups) * shape.deep)
@@ -255,13 +258,13 @@ class _Chunks:
                     length = k.let("length", (across.last - across.first) * shape.deep)
                 yield (
                     k.RegAlloc("at", source + place * 2),
-                    k.RegAlloc("taps", w + (tap * words + cut)),
+                    k.RegAlloc("taps", w + (tap * words + cut - before)),
                     length,
                 )
                 continue
             for kx in k.loop(across.first, across.last, name="kx", unroll=1):
                 place = (row + across.at(kx)) * channels + first
-                weights = k.RegAlloc("taps", w + (tap * shape.kernel[1] + across.tap(kx)) * words)
+                weights = k.RegAlloc("taps", w + ((tap * shape.kernel[1] + across.tap(kx)) * words - before))
                 yield k.RegAlloc("at", source + place * 2), weights, shape.run
 
     def _run(self, sums: Sequence[Var], at: Var, w: Var, length: Value) -> None:
@@ -278,9 +281,9 @@ class _Chunks:
         k, way, step = self.k, self.shape.way, self.shape.step
         if way == "vector":
             x = k.RAMLoad(at, 0, Kind.VECTOR, name="x", count=None if numbers == EIGHT else 2 * numbers)
-            k.set(w, w + 2 * len(sums))
             for i, total in enumerate(sums):
-                k.set(total, call("dot8", x, k.flash8(w, 2 * (i - len(sums)), "weights8"), total))
+                k.set(total, call("dot8", x, k.flash8(w, 2 * i + BEFORE, "weights8"), total))
+            k.set(w, w + 2 * len(sums))
         elif way == "packed":
             pairs = [k.RAMLoad(at, 4 * i, Kind.PAIR, name="x") for i in range(numbers // 2)]
             last = number_at(k, at, numbers - 1, name="x") if numbers % 2 else None
