@@ -306,6 +306,12 @@ INTRINSICS: dict[str, Intrinsic] = {
         lambda a, b, v: signed(((a * b) >> 32) + v),
         "a * b / 2**32, rounded down, plus a number (SMMLA)",
     ),
+    "half_floor_plus": Intrinsic(
+        (_I, _I, _I),
+        _I,
+        lambda a, b, v: signed(((a * (b & 0x7FFF0000)) >> 32) + v),
+        "the same where the lower half of b is 0, and b above it",
+    ),
     "number_times": Intrinsic(
         (_I, _I, _I),
         _I,

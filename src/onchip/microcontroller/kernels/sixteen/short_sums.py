@@ -233,7 +233,7 @@ class _Chunks:
             if shape.narrow:
                 made = k.let("made", call("scaled", total, multiplier, right))
             else:
-                made = k.let("made", call("high_floor_plus", total, multiplier, half) >> right)
+                made = k.let("made", call("half_floor_plus", total, multiplier, half) >> right)
             clamped = k.least(k.most(made, self.bounds[0]), self.bounds[1]) if shape.clamped else None
             put_number(k, out, c + i, clamped or call("saturate16", made))
 
