@@ -1,4 +1,4 @@
-"""Sums of products of 16-bit numbers that fit 32 bits: four channels at a time over runs of a row.
+"""Sums of products of 16-bit numbers that fit 32 bits: four or six channels at a time over runs of a row.
 
 Biases and sums have 64 bits in the files, but weights tell how far a sum can go. Where none leaves 32 bits,
 products are added as they are on every core, and a sum is scaled by one high product: with 16 bits more, the
@@ -34,7 +34,7 @@ __all__ = ["ShortShape", "is_short", "shape_of", "short_sums", "short_words"]
 
 HEAD, OF_CHANNEL = 2, 3
 """Words in front of the chunks, and a channel's factors: multiplier, right, half."""
-CHUNK, QUAD, EIGHT = 4, 4, 8
+CHUNK, SIX, QUAD, EIGHT = 4, 6, 4, 8
 LEAST_RIGHT = 17
 BEFORE = 2
 """Words that a pointer to vectors of weights lies before them: GCC copies pointers to load at no offset."""
@@ -83,6 +83,11 @@ class ShortShape:
     @property
     def step(self) -> int:
         return EIGHT if self.way in ("vector", "bytes") else QUAD
+
+    @property
+    def chunk(self) -> int:
+        """Channels that are made at a time."""
+        return SIX if self.way in ("bytes", "few") and self.groups == 1 else CHUNK
 
     @property
     def run(self) -> int:
@@ -138,8 +143,8 @@ def short_words(layer: Layer, shape: ShortShape) -> list[int]:
     """Return the constants: bounds, then of each chunk biases, weights and factors."""
     words, runs = [layer.low, layer.high], shape.kernel[0] * (1 if shape.joined else shape.kernel[1])
     rows = layer.weights.reshape(shape.outputs, runs, shape.run)
-    for first in range(0, shape.outputs, CHUNK):
-        chunk = slice(first, first + CHUNK)
+    for first in range(0, shape.outputs, shape.chunk):
+        chunk = slice(first, first + shape.chunk)
         words += [int(bias) for bias in layer.bias[chunk]]
         words += _weights(rows[chunk], shape)
         for multiplier, shift in zip(layer.multiplier[chunk], layer.shift[chunk], strict=True):
@@ -172,13 +177,13 @@ def short_sums(name: str, shape: ShortShape) -> Function:
     emit = _Chunks(k, shape, weights)
     source = k.let("map", k.line(lines, 0))
     down = _taps(k, shape, 0, y)
-    whole = shape.outputs // CHUNK * CHUNK
+    whole = shape.outputs // shape.chunk * shape.chunk
     for x in k.loop(x0, x1, name="x"):
         across = _taps(k, shape, 1, x)
         o = k.let("o", out + x * (2 * shape.outputs))
         w = k.RegAlloc("w", weights + HEAD)
-        for c in k.loop(0, whole, CHUNK, name="c"):
-            emit.chunk(CHUNK, c, w, source, (down, across), o)
+        for c in k.loop(0, whole, shape.chunk, name="c"):
+            emit.chunk(shape.chunk, c, w, source, (down, across), o)
         if shape.outputs - whole:
             emit.chunk(shape.outputs - whole, as_expr(whole), w, source, (down, across), o)
     return k.finish()
