@@ -129,10 +129,8 @@ def theirs(file: File, peer: Peer, folder: Path) -> Result:
     interpreter = runtime.Interpreter.from_bytes(judge.content, arena_size=ARENA)
     x = inputs_of(file.model, 1, seed=1)[0].reshape(-1)
     ends = np.cumsum([file.model.tensors[t].bytes for t in file.model.inputs])[:-1]
-    given = b"".join(
-        judge.as_given(t, part, interpreter.get_input_details(i)).tobytes()
-        for i, (t, part) in enumerate(zip(file.model.inputs, np.split(x, ends), strict=True))
-    )
+    wanted = [interpreter.get_input_details(i) for i in range(len(judge.graph.inputs))]
+    given = b"".join(part.tobytes() for part in judge.given(np.split(x, ends), wanted))
     try:
         image = program(peer, judge.content, folder, THEIR_ARENA)
         seconds = 4 * reckoned_seconds(file.model, 1)
@@ -338,8 +336,8 @@ def main() -> int:
         campaign.run()
     sections = {
         "bytes": campaign.bytes_compared,
-        "cores": campaign.summary,
-        "beside": campaign.matrix,
+        **dict.fromkeys(("cores", "second cores"), campaign.summary),
+        **dict.fromkeys(("beside", "second beside"), campaign.matrix),
         "above": campaign.above,
         "left out": campaign.left,
     }

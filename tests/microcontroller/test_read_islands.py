@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
+from native import made_of
 
 from microcontroller.interpreters import tflm
 from onchip.base.errors import ModelError
+from onchip.microcontroller.int8.lookup_two import LookupTwo
 from onchip.microcontroller.int8.model import Int8Model, kind
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import run
 from onchip.microcontroller.made.flatbuffer import FileOperator, FileTensor, write
+from onchip.microcontroller.network import network_of
+from onchip.microcontroller.result.microcontroller_plan import planned_for
+from onchip.microcontroller.segments import SegmentOptions
+from onchip.plans import Plan
+
+
+def planned(model: Int8Model) -> Plan:
+    return planned_for(network_of(model), 1 << 22, SegmentOptions()).plan
+
 
 SHAPE = 1, 1, 16, 16
 """An element for every byte."""
@@ -139,22 +151,73 @@ def test_elements_that_move_as_floats_move_as_bytes() -> None:
     assert np.array_equal(run(model, inputs)[0].reshape(-1), theirs.reshape(-1))
 
 
-def test_floats_of_two_tensors_are_refused() -> None:
+def floats_of_two(shapes: Sequence[tuple[int, ...]], *names: str) -> bytes:
+    """Floats of two inputs, made by operators that each read what was made and the second input."""
     tensors = [
-        *(FileTensor(f"given{i}", SHAPE, scales=(1 / 32,), zero_points=(5,)) for i in range(2)),
-        *(FileTensor(f"floats{i}", SHAPE, "FLOAT32") for i in range(3)),
+        FileTensor("given0", shapes[0], scales=(1 / 32,), zero_points=(5,)),
+        FileTensor("given1", shapes[1], scales=(1 / 4096,), zero_points=(-90,)),
+        *(FileTensor(f"floats{i}", shapes[i], "FLOAT32") for i in range(2)),
+    ]
+    operators = [FileOperator("DEQUANTIZE", (i,), (2 + i,), "DequantizeOptions") for i in range(2)]
+    x = 2
+    for name in names:
+        tensors.append(FileTensor(f"floats{len(tensors)}", shapes[2], "FLOAT32"))
+        operands = (x, 3) if len(operators) > 2 or "turned" not in name else (3, x)
+        name = name.removeprefix("turned ")
+        x = len(tensors) - 1
+        if name in ("ABS", "EXP"):
+            operators.append(FileOperator(name, operands[:1], (x,)))
+            continue
+        table = f"{name.title()}Options" if name in ("ADD", "SUB", "MUL", "DIV") else ""
+        operators.append(FileOperator(name, operands, (x,), table))
+    tensors.append(FileTensor("made", shapes[2], scales=(1 / 16,), zero_points=(-30,)))
+    operators.append(FileOperator("QUANTIZE", (x,), (len(tensors) - 1,), "QuantizeOptions"))
+    return write(tensors, operators, [0, 1], [len(tensors) - 1])
+
+
+WHOLE, PIXEL, NUMBER = (1, 5, 6, 7), (1, 1, 1, 7), (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("shapes", [(WHOLE, WHOLE), (WHOLE, PIXEL), (WHOLE, NUMBER), (PIXEL, WHOLE)])
+@pytest.mark.parametrize("names", [("SQUARED_DIFFERENCE",), ("turned SUB", "ABS"), ("MUL", "ADD", "EXP")])
+def test_a_function_of_two_floats_is_a_table_of_pairs(
+    shapes: tuple[tuple[int, ...], ...], names: tuple[str, ...], tmp_path: Path
+) -> None:
+    content = floats_of_two((*shapes, WHOLE), *names)
+    model = model_of(content, name="net", where=MODEL)
+    assert [kind(layer) for layer in model.layers] == ["LookupTwo"]
+    rng = np.random.default_rng(3)
+    inputs = [rng.integers(-128, 128, model.tensors[t].bytes).astype(np.int8) for t in model.inputs]
+    [theirs] = tflm(content, model, inputs)
+    [ours] = run(model, inputs)
+    assert np.array_equal(ours.reshape(-1), theirs.reshape(-1))
+    made = made_of(planned(model), model, tmp_path / "net", [np.concatenate(inputs)])
+    assert made == theirs.tobytes()
+
+
+def test_equal_rows_of_pairs_are_kept_once() -> None:
+    """A mean's scale is so fine beside its map's that its 256 bytes say little."""
+    [layer] = model_of(floats_of_two((WHOLE, NUMBER, WHOLE), "SUB"), name="net", where=MODEL).layers
+    assert isinstance(layer, LookupTwo)
+    assert len(layer.rows) < 16
+
+
+def test_floats_of_three_tensors_are_refused() -> None:
+    tensors = [
+        *(FileTensor(f"given{i}", SHAPE, scales=(1 / 32,), zero_points=(5,)) for i in range(3)),
+        *(FileTensor(f"floats{i}", SHAPE, "FLOAT32") for i in range(5)),
         FileTensor("made", SHAPE, scales=(1 / 8,), zero_points=(0,)),
     ]
     content = write(
         tensors,
         [
-            FileOperator("DEQUANTIZE", (0,), (2,), "DequantizeOptions"),
-            FileOperator("DEQUANTIZE", (1,), (3,), "DequantizeOptions"),
-            FileOperator("SUB", (2, 3), (4,), "SubOptions"),
-            FileOperator("QUANTIZE", (4,), (5,), "QuantizeOptions"),
+            *(FileOperator("DEQUANTIZE", (i,), (3 + i,), "DequantizeOptions") for i in range(3)),
+            FileOperator("SUB", (3, 4), (6,), "SubOptions"),
+            FileOperator("ADD", (6, 5), (7,), "AddOptions"),
+            FileOperator("QUANTIZE", (7,), (8,), "QuantizeOptions"),
         ],
-        [0, 1],
-        [5],
+        [0, 1, 2],
+        [8],
     )
-    with pytest.raises(ModelError, match=r"QUANTIZE\.3: reads floats2 of FLOAT32, made of bytes"):
+    with pytest.raises(ModelError, match=r"QUANTIZE\.5: reads floats4 of FLOAT32, made of bytes"):
         model_of(content, name="net", where=MODEL)

@@ -26,6 +26,7 @@ from onchip.microcontroller.int8.read_islands import without_islands
 from onchip.microcontroller.int8.read_layers import LAYERS
 from onchip.microcontroller.int8.read_rules import living, merged_pads
 from onchip.microcontroller.int8.read_site import Site, Value
+from onchip.microcontroller.int8.read_spread import with_operands_spread
 from onchip.microcontroller.int8.read_state import STATEFUL, States
 from onchip.microcontroller.int8.sixteen.layers import LAYERS16
 from onchip.microcontroller.int8.svdf import svdf
@@ -52,7 +53,7 @@ def model_of(content: bytes, *, name: str, where: str) -> Int8Model:
 
 def model_in(graph: TfliteGraph, name: str, digest: str) -> Int8Model:
     """Return the int8 network in the tables of a file with this SHA-256."""
-    return _Reading(without_islands(folded(graph))).model(name, digest)
+    return _Reading(with_operands_spread(without_islands(folded(graph)))).model(name, digest)
 
 
 RECURRENT: Mapping[str, Callable[[States, Node], None]] = {

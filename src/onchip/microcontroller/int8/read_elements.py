@@ -23,6 +23,7 @@ from onchip.microcontroller.int8.model import (
     Add,
     Extremum,
     HardSwish,
+    Int8,
     Layer,
     Logistic,
     Mul,
@@ -64,7 +65,7 @@ def _pair(site: Site) -> tuple[dict[str, Any], tuple[int, int]]:
         raise site.refuse("has two constant operands")
     if held:
         [small] = held
-        values = site.constant(small, INT8, "a constant operand")
+        values = whole(site, site.constant(small, INT8, "a constant operand"), made)
         _spread(site, site.shape(values.shape, site.row(small).name), made)
         head = site.head(1 - small)
         head["constant"] = frozen_array(values.reshape(four_axes(values.shape)), np.int8)
@@ -75,6 +76,16 @@ def _pair(site: Site) -> tuple[dict[str, Any], tuple[int, int]]:
     if head["input_shapes"][0] != made:
         raise site.refuse(f"makes {list(made)} of {list(head['input_shapes'][0])} and a smaller operand")
     return head, (1 - small, small)
+
+
+def whole(site: Site, values: Int8, made: Shape) -> Int8:
+    """Return a constant operand in the result's shape, unless it is a pixel or a number for all."""
+    shape = site.shape(values.shape, "a constant operand")
+    if shape in (made, (1, 1, 1, made[3]), (1, 1, 1, 1)):
+        return values
+    if any(size not in (1, full) for size, full in zip(shape, made, strict=True)):
+        return values
+    return np.broadcast_to(values.reshape(shape), made)
 
 
 def four_axes(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,7 +2,8 @@
 
 Converters leave operators that they have no integer form of in floats, in the middle of a network of bytes.
 Where such a float depends on one byte alone, 256 results in single precision say all about it, as
-interpreters compute them; where elements only move, bytes move instead. Results beyond the bytes' range, or
+interpreters compute them, and 65,536 where it depends on two, as a difference from a mean does; where
+elements only move, bytes move instead. Results beyond the bytes' range, or
 that are no number, have the nearest byte, or 0's.
 """
 
@@ -18,13 +19,18 @@ from onchip.microcontroller.int8.move import MOVES
 from onchip.readers.tflite_graph import Node, TensorRow, TfliteGraph
 from onchip.readers.tflite_traits import SAME_BYTES
 
-__all__ = ["ISLAND", "without_islands"]
+__all__ = ["ISLAND", "ISLAND_OF_TWO", "without_islands"]
 
 ISLAND = "LOOKUP"
 """The operator that a table becomes: it reads a tensor of bytes and a constant of 256 of them."""
+ISLAND_OF_TWO = "LOOKUP_TWO"
+"""The same of two tensors, and a constant of a row of 256 for each byte of the first."""
 
 FLOAT32, INT8 = 1, 3  # ONNX's element types
-MOVED = {**{kind: at for kind, (at, _) in MOVES.items()}, **dict.fromkeys((*SAME_BYTES, "TRANSPOSE"), 0)}
+MOVED = {
+    **{kind: at for kind, (at, _) in MOVES.items()},
+    **dict.fromkeys((*SAME_BYTES, "TRANSPOSE", "RESIZE_NEAREST_NEIGHBOR"), 0),
+}
 """Operators that only move elements, with the position of the operand that they move."""
 
 Single = np.ndarray[Any, np.dtype[np.float32]]
@@ -33,11 +39,15 @@ Table = np.ndarray[Any, np.dtype[np.int8]]
 
 @dataclass(frozen=True)
 class _Traced:
-    """A tensor of floats: what it holds for every byte of a tensor, whose elements operators move."""
+    """A tensor of floats: what it holds for every byte of a tensor, whose elements operators move.
+
+    With `other` it depends on a byte of that tensor, too, moved by nothing: `values` is [256, 256] then.
+    """
 
     source: int
     moves: tuple[Node, ...]
     values: Single
+    other: int = -1
 
 
 def without_islands(graph: TfliteGraph) -> TfliteGraph:
@@ -92,7 +102,7 @@ class _Islands:
         if node.type in MOVED:
             at = MOVED[node.type]
             value = self.traced.get(node.inputs[at]) if at < len(node.inputs) else None
-            return None if value is None else replace(value, moves=(*value.moves, node))
+            return None if value is None or value.other >= 0 else replace(value, moves=(*value.moves, node))
         given = [self.traced.get(t) for t in node.inputs]
         if node.type in _ONE and len(given) == 1 and given[0] is not None:
             return replace(given[0], values=_single(_ONE[node.type](given[0].values, node)))
@@ -102,10 +112,16 @@ class _Islands:
         value = next((one for one in given if one is not None), None)
         if node.type not in _TWO or len(given) != 2 or value is None:
             return None
-        if any(one is not None and (one.source, one.moves) != (value.source, value.moves) for one in given):
+        sources = dict.fromkeys(
+            t for one in given if one is not None for t in (one.source, one.other) if t >= 0
+        )
+        if len(sources) > 2 or any(one is not None and one.moves != value.moves for one in given):
             return None
+        if len(sources) == 2 and value.moves:
+            return None
+        axes = [*sources]
         sides = [
-            self._constant(t) if one is None else one.values
+            self._constant(t) if one is None else _along(one, axes)
             for t, one in zip(node.inputs, given, strict=True)
         ]
         if sides[0] is None or sides[1] is None:
@@ -114,7 +130,8 @@ class _Islands:
         number = node.options.get("FusedActivationFunction", 0)
         if number not in _FUSED:
             return None
-        return replace(value, values=np.clip(made, *_FUSED[number]))
+        held = _Traced(axes[0], value.moves, np.clip(made, *_FUSED[number]))
+        return held if len(axes) == 1 else replace(held, other=axes[1])
 
     def _begun(self, row: TensorRow) -> _Traced | None:
         found = row.quantisation
@@ -163,7 +180,10 @@ class _Islands:
         start = len(self.content)
         self.content += table.tobytes()
         like = replace(self.tensors[source], data=(start, len(self.content)))
-        constant = self._row(f"{node.label}_table", (256,), like)
+        constant = self._row(f"{node.label}_table", table.shape, like)
+        if traced.other >= 0:
+            self.nodes.append(replace(node, type=ISLAND_OF_TWO, inputs=(source, traced.other, constant)))
+            return
         self.nodes.append(replace(node, type=ISLAND, inputs=(source, constant)))
 
     def _row(self, name: str, shape: tuple[int, ...], like: TensorRow) -> int:
@@ -180,6 +200,14 @@ class _Islands:
             needed.update(node.inputs)
             kept.append(node)
         return kept[::-1]
+
+
+def _along(traced: _Traced, axes: list[int]) -> Single:
+    """Return the values along one axis for each tensor that they and others depend on."""
+    if len(axes) == 1 or traced.other >= 0:
+        swapped = traced.other >= 0 and traced.source != axes[0]
+        return traced.values.T if swapped else traced.values
+    return traced.values[:, None] if traced.source == axes[0] else traced.values[None, :]
 
 
 def _single(values: Any) -> Single:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from onchip.microcontroller.int8.log_softmax import log_softmax
+from onchip.microcontroller.int8.lookup_two import lookup_two
 from onchip.microcontroller.int8.matmul import matmul
 from onchip.microcontroller.int8.model import Layer
 from onchip.microcontroller.int8.read_elements import (
@@ -24,7 +25,7 @@ from onchip.microcontroller.int8.read_elements import (
     squared_difference,
     sub,
 )
-from onchip.microcontroller.int8.read_islands import ISLAND
+from onchip.microcontroller.int8.read_islands import ISLAND, ISLAND_OF_TWO
 from onchip.microcontroller.int8.read_maps import (
     average_pool,
     concat,
@@ -75,5 +76,6 @@ LAYERS: Mapping[str, Callable[[Site], Layer]] = {
     "TRANSPOSE_CONV": transpose_conv,
     **dict.fromkeys(TABLES, lookup),
     ISLAND: island,
+    ISLAND_OF_TWO: lookup_two,
 }
 """The reader of each kind of operator that computes."""

@@ -129,6 +129,10 @@ class Kernel:
         form = "words4" if words else "bytes4"
         return self._declare(name, FlashVector(pointer, as_expr(index), form, Type.LANES))
 
+    def flash8(self, pointer: Var, index: Value, name: str) -> Var:
+        """Load eight int8 of flash as int16: the bytes of two words from an index on."""
+        return self._declare(name, FlashVector(pointer, as_expr(index), "bytes8", Type.HALVES))
+
     def lookup(self, pointer: Var, index: Expr, name: str) -> Var:
         """Load sixteen bytes of a table of 256 in flash, by numbers from -128 to 127."""
         return self._declare(name, Lookup(pointer, index))

@@ -349,10 +349,12 @@ def _expr(expr: Expr, ram: Ram) -> _Code:
 
             def some(frame: _Frame) -> int:
                 flash, at = frame[name_of], frame[name_of].at + nth_word(frame)
-                count = 1 if form == "bytes4" else 4
+                count = {"bytes4": 1, "bytes8": 2}.get(form, 4)
                 if not 0 <= at <= len(flash.words) - count:
                     raise Fault(f"{name_of} is read outside of its words")
                 word = sum((int(flash.words[at + i]) & 0xFFFFFFFF) << (32 * i) for i in range(count))
+                if form == "bytes8":
+                    return sum((_int8(word >> (8 * i)) & 0xFFFF) << (16 * i) for i in range(8))
                 return _lanes_of(word) if form == "bytes4" else word
 
             return some

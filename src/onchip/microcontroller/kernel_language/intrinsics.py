@@ -120,6 +120,29 @@ def _add8(a: int, b: int) -> int:
     return sum((((a >> (16 * i)) + (b >> (16 * i))) & 0xFFFF) << (16 * i) for i in range(8))
 
 
+def _numbers(vector: int, odd: int) -> tuple[int, ...]:
+    """Return the four numbers of 16 bits in even or odd places."""
+    return tuple(_half(vector >> (32 * i), bool(odd)) for i in range(4))
+
+
+def _saturated16(v: int) -> int:
+    return max(-(1 << 15), min((1 << 15) - 1, v))
+
+
+def _numbers8(even: int, odd: int) -> int:
+    """Return eight numbers of 16 bits, saturated, of the lanes for even and for odd places."""
+    pairs = (_pair(_saturated16(_lane(even, i)), _saturated16(_lane(odd, i))) for i in range(4))
+    return _lanes(*pairs)
+
+
+def _up(odd: int, bits: int) -> Callable[[int], int]:
+    return lambda v: _lanes(*(x << bits for x in _numbers(v, odd)))
+
+
+def _products(odd: int) -> Callable[[int, int], int]:
+    return lambda a, b: _lanes(*(x * y for x, y in zip(_numbers(a, odd), _numbers(b, odd), strict=True)))
+
+
 def _by_byte(compute: Callable[[int, int], int]) -> Callable[[int, int], int]:
     """Return the function that computes each of sixteen bytes."""
     return lambda a, b: sum((compute(_byte(a, i), _byte(b, i)) & 0xFF) << (8 * i) for i in range(16))
@@ -177,6 +200,9 @@ INTRINSICS: dict[str, Intrinsic] = {
     "byte3": Intrinsic((_W,), _I, lambda w: _byte(w, 3), "byte 3 (ASR)"),
     "mla": Intrinsic(
         (_I, _I, _I), _I, lambda a, b, s: signed(a * b + s), "a product, and a sum that wraps (MLA)"
+    ),
+    "mla_in_turn": Intrinsic(
+        (_I, _I, _I), _I, lambda a, b, s: signed(a * b + s), "the same; compilers do not reorder it"
     ),
     "pack_low": Intrinsic(
         (_P, _P), _P, lambda a, b: _pair(_half(a, False), _half(b, False)), "two lower halves (PKHBT)"
@@ -271,9 +297,59 @@ INTRINSICS: dict[str, Intrinsic] = {
     "narrowed_level": Intrinsic(
         (_I, _I, _I, _I), _I, _narrowed_level, "the same for a shift that may be 0; see kernels/scale.py"
     ),
-    "saturate16": Intrinsic(
-        (_I,), _I, lambda v: max(-(1 << 15), min((1 << 15) - 1, v)), "clamped to int16 (SSAT)"
+    "high_product_plus": Intrinsic(
+        (_I, _I, _I), _I, lambda a, b, v: signed(_high(a, b) + v), "the same, plus a number (SMMLAR)"
     ),
+    "high_floor_plus": Intrinsic(
+        (_I, _I, _I),
+        _I,
+        lambda a, b, v: signed(((a * b) >> 32) + v),
+        "a * b / 2**32, rounded down, plus a number (SMMLA)",
+    ),
+    "half_floor_plus": Intrinsic(
+        (_I, _I, _I),
+        _I,
+        lambda a, b, v: signed(((a * (b & 0x7FFF0000)) >> 32) + v),
+        "the same where the lower half of b is 0, and b above it",
+    ),
+    "number_times": Intrinsic(
+        (_I, _I, _I),
+        _I,
+        lambda x, m, v: signed(((x * m + (1 << 15)) >> 16) + v),
+        "a number of 16 bits times multiplier / 2**16, rounded, plus a number (SMMLAR)",
+    ),
+    "number_floor": Intrinsic(
+        (_I, _I, _I),
+        _I,
+        lambda x, m, v: signed(((x * m) >> 16) + v),
+        "a number of 16 bits times multiplier / 2**16, rounded down, plus a number (SMMLA)",
+    ),
+    "doubled_product": Intrinsic(
+        (_I, _I), _I, lambda x, m: (x * m + (1 << 30)) >> 31, "x * m / 2**31, rounded, |x| at most 2**30"
+    ),
+    "evens_up14": Intrinsic((_V,), _L, _up(0, 14), "numbers of 16 bits in even places, 14 bits up (VSHLLB)"),
+    "odds_up14": Intrinsic((_V,), _L, _up(1, 14), "those in odd places, 14 bits up (VSHLLT)"),
+    "evens_up15": Intrinsic((_V,), _L, _up(0, 15), "those in even places, 15 bits up (VSHLLB)"),
+    "odds_up15": Intrinsic((_V,), _L, _up(1, 15), "those in odd places, 15 bits up (VSHLLT)"),
+    "even_products": Intrinsic(
+        (_V, _V), _L, _products(0), "products of numbers of 16 bits in even places (VMULLB)"
+    ),
+    "odd_products": Intrinsic((_V, _V), _L, _products(1), "those of numbers in odd places (VMULLT)"),
+    "dot8": Intrinsic(
+        (_V, _H, _I),
+        _I,
+        lambda v, w, s: signed(
+            s + sum(_half(v >> (16 * i), False) * _half(w >> (16 * i), False) for i in range(8))
+        ),
+        "the products of eight numbers of 16 bits, and a sum that wraps (VMLADAVA)",
+    ),
+    "eight_numbers": Intrinsic(
+        (_I,), _V, lambda v: _repeated(v, 16), "a number of 16 bits in eight places (VDUP)"
+    ),
+    "numbers8": Intrinsic(
+        (_L, _L), _V, _numbers8, "eight numbers of 16 bits, saturated, of even and odd places (VQMOVN)"
+    ),
+    "saturate16": Intrinsic((_I,), _I, _saturated16, "clamped to int16 (SSAT)"),
     "saturate": Intrinsic((_I,), _I, _clipped, "clamped to int8 (SSAT)"),
     "doubled_high": Intrinsic((_I, _I), _I, _doubled_high, "a * b / 2**31, rounded, saturated"),
     "divide_by_power": Intrinsic((_I, _I), _I, _divided, "x / 2**e, halves away from zero"),

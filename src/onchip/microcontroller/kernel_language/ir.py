@@ -244,7 +244,7 @@ class FlashByte(_Operators):
 
 @dataclass(frozen=True, slots=True)
 class FlashVector(_Operators):
-    """Four integers of flash from an index, counted in words: the bytes of a word, or four words."""
+    """Integers of flash from an index, counted in words: the bytes of a word or two, or four words."""
 
     pointer: Var
     index: Expr

@@ -18,9 +18,9 @@ from onchip.microcontroller.int8.sigmoid import sigmoid_table
 from onchip.microcontroller.kernel_language import Function, Kernel
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernels.numbers import number_at, put_number
 from onchip.microcontroller.kernels.own_use import OwnUse
 from onchip.microcontroller.kernels.runs import quad_sums, quad_words
-from onchip.microcontroller.kernels.svdf import load_number, store_number
 
 __all__ = ["lstm_use"]
 
@@ -115,12 +115,12 @@ class _Lstm:
             parts = [self.gates(0, x, w, shape.inputs), self.gates(1, before, w, shape.units)]
             sums = [self.held(a + b) for a, b in zip(*parts, strict=True)]
             forget, update, output = (self.sigmoid(sums[i]) for i in (0, 1, 3))
-            kept = self.scaled(forget * load_number(k, old, unit, 2), of["forget"], of["forget_shift"])
+            kept = self.scaled(forget * number_at(k, old, unit), of["forget"], of["forget_shift"])
             more = self.scaled(update * self.tanh(sums[2], 0), of["update"], of["update_shift"])
             cell = k.let("new_cell", self.held(self.held(kept) + self.held(more)))
             if shape.clip:
                 cell = k.let("clipped", k.least(k.most(cell, -shape.clip), shape.clip))
-            store_number(k, cells, unit, cell, 2)
+            put_number(k, cells, unit, cell, 2)
             product = k.let("product", self.tanh(cell, shape.cell_shift) * output)
             y = k.let("y", self.scaled(product, of["made"], of["made_shift"]) + of["output_offset"])
             k.RAMStore(out, unit, k.least(k.most(y, -128), 127))

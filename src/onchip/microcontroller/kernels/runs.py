@@ -24,6 +24,8 @@ def quad_words(rows: Int8, forms: Forms) -> list[int]:
     """Return the words of four rows of weights [four, run], as `quad_sums` reads them."""
     if forms == "vector":
         return by_sixteen(rows.reshape(QUAD, 1, -1))
+    if _by_words(forms, rows.shape[1]):
+        return [word for two in (rows[:2], rows[2:]) for word in quad_words(two, "plain")]
     return [int(word) for word in run_words(rows).view("<i4").T.ravel()]
 
 
@@ -34,9 +36,17 @@ def quad_sums(
     sums = [k.RegAlloc(f"sum{c}", first[c] if first else 0) for c in range(QUAD)]
     if forms == "vector":
         k.dot_run([sums], [x], w, run, fresh=first is None)
+    elif _by_words(forms, run):
+        for two in (sums[:2], sums[2:]):
+            k.dot_run([two], [x], w, run, piece=WORD)
     else:
         _taps(k, forms, sums, x, w, run)
     return sums
+
+
+def _by_words(forms: Forms, run: int) -> bool:
+    """Return whether two rows at a time are summed in whole words, in a loop of their own."""
+    return forms == "narrow" and run % WORD == 0
 
 
 def one_words(row: Int8) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,11 @@ from onchip.microcontroller.int8.svdf import SvdfState, SvdfSum
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Type, as_expr
+from onchip.microcontroller.kernels.numbers import number_at, put_number
 from onchip.microcontroller.kernels.own_use import OwnUse
 from onchip.microcontroller.kernels.runs import QUAD, one_sum, one_words, padded_rows, quad_sums, quad_words
 
-__all__ = ["load_number", "svdf_state_use", "svdf_sum_use"]
+__all__ = ["svdf_state_use", "svdf_sum_use"]
 
 STATE_WORDS, SUM_WORDS = 3, 3
 """Words in front of the weights."""
@@ -30,34 +32,33 @@ class SvdfShape:
     filters: int
     memory: int
     width: int
+    small: bool = False
+    """True if no sum reaches 2**30, and the factor is no shift to the left."""
     forms: Forms = "packed"
 
 
-def load_number(k: Kernel, pointer: Expr, index: Expr | int, width: int) -> Expr:
-    """Return the number of one or two bytes at an index, the lower byte first."""
-    if width == 1:
-        return k.RAMLoad(pointer, index, Kind.BYTE, name="kept")
-    low = k.RAMLoad(pointer, index * 2, Kind.BYTE, name="low")
-    high = k.RAMLoad(pointer, index * 2 + 1, Kind.BYTE, name="high")
-    return k.let("number", high * 256 + (low & 255))
+def _small(rows: Any, first: Any, most: int, shift: int) -> bool:
+    """Return whether sums of rows of weights by numbers up to `most` stay below 2**30, with such a shift."""
+    bound = np.abs(rows.astype(np.int64)).sum(axis=1) * most + np.abs(first.astype(np.int64))
+    return shift <= 0 and bool((bound < 1 << 30).all())
 
 
-def store_number(k: Kernel, pointer: Expr, index: Expr | int, value: Expr, width: int) -> None:
-    """Store a number of one or two bytes at an index."""
-    k.RAMStore(pointer, index * width, value)
-    if width == 2:
-        k.RAMStore(pointer, index * 2 + 1, value >> 8)
+def _scaled(shape: SvdfShape, value: Expr, multiplier: Expr, shift: Expr) -> Expr:
+    return call("scaled_down" if shape.small else "scaled", value, multiplier, shift)
 
 
 def svdf_state_use(layer: SvdfState, forms: Forms = "packed") -> OwnUse:
     """Return the kernel of a step: sums by fours, the input's zero point in what they begin with."""
     filters, inputs = layer.weights.shape
-    words = [layer.multiplier, layer.shift, layer.zero_point]
     rows = padded_rows(layer.weights)
     first = wrapped(layer.input_offset * rows.astype(np.int64).sum(axis=1))
+    small = _small(rows, first, 128, layer.shift)
+    words = [layer.multiplier, -layer.shift if small else layer.shift, layer.zero_point]
     for f in range(0, filters, QUAD):
         words += [*(int(v) for v in first[f : f + QUAD]), *quad_words(rows[f : f + QUAD], forms)]
-    shape = SvdfShape(inputs=inputs, filters=filters, memory=layer.memory, width=layer.width, forms=forms)
+    shape = SvdfShape(
+        inputs=inputs, filters=filters, memory=layer.memory, width=layer.width, small=small, forms=forms
+    )
     return OwnUse("svdf_state", _state, shape, words, by_forms=partial(svdf_state_use, layer))
 
 
@@ -75,7 +76,7 @@ def _state(name: str, shape: SvdfShape) -> Function:
         first = k.FlashLoad(w, *(f"first{c}" for c in range(QUAD)))
         sums = quad_sums(k, shape.forms, x, w, shape.inputs, first)
         for c in range(count):
-            result = k.let("result", call("scaled", sums[c], multiplier, shift))
+            result = k.let("result", _scaled(shape, sums[c], multiplier, shift))
             most = (1 << (8 * shape.width - 1)) - 1
             held = k.let("held", k.least(k.most(result, -most - 1), most) + zero)
             row = k.let("row", (f + c) * size)
@@ -85,7 +86,7 @@ def _state(name: str, shape: SvdfShape) -> Function:
                 k.RAMStore(out, row + i, four, Kind.INT)
             for last in range(moved - moved % 4, moved):
                 k.RAMStore(out, row + last, k.RAMLoad(old, row + last + shape.width, Kind.BYTE, name="byte"))
-            store_number(k, out + row, shape.memory - 1, held, shape.width)
+            put_number(k, out + row, shape.memory - 1, held, shape.width)
 
     whole = shape.filters - shape.filters % QUAD
     for f in k.loop(0, whole, QUAD, name="f"):
@@ -99,9 +100,10 @@ def svdf_sum_use(layer: SvdfSum, forms: Forms = "packed") -> OwnUse:
     """Return the kernel of the sums over the state; its zero point is in what they begin with."""
     filters, memory = layer.weights.shape
     units = layer.bias.size
-    words = [layer.multiplier, layer.shift, layer.output_offset]
     rows = layer.weights.reshape(units, -1)
     first = wrapped(layer.bias + layer.state_offset * rows.astype(np.int64).sum(axis=1))
+    small = _small(rows, first, 1 << (8 * layer.width - 1), layer.shift)
+    words = [layer.multiplier, -layer.shift if small else layer.shift, layer.output_offset]
     for start, row in zip(first, rows, strict=True):
         words.append(int(start))
         if layer.width == 1:
@@ -110,7 +112,9 @@ def svdf_sum_use(layer: SvdfSum, forms: Forms = "packed") -> OwnUse:
             even = row.size - row.size % 2
             words += [int(v) for v in row[:even].astype("<i2").view("<i4")]
             words += [int(v) for v in row[even:]]
-    shape = SvdfShape(inputs=units, filters=filters, memory=memory, width=layer.width, forms=forms)
+    shape = SvdfShape(
+        inputs=units, filters=filters, memory=memory, width=layer.width, small=small, forms=forms
+    )
     return OwnUse("svdf_sum", _sum, shape, words, by_forms=partial(svdf_sum_use, layer))
 
 
@@ -131,12 +135,16 @@ def _sum(name: str, shape: SvdfShape) -> Function:
             total = k.RegAlloc("total", first)
             for _ in k.loop(0, each // 2, name="pair", unroll=4):
                 (pair,) = k.FlashLoad(w, "w2", type=Type.PAIR)
-                k.set(total, call("dot2", k.RAMLoad(state, 0, Kind.PAIR, name="kept"), pair, total))
+                if shape.forms == "narrow":
+                    for i, half in enumerate(("low_half", "high_half")):
+                        k.set(total, call("mla", number_at(k, state, i), call(half, pair), total))
+                else:
+                    k.set(total, call("dot2", k.RAMLoad(state, 0, Kind.PAIR, name="kept"), pair, total))
                 k.set(state, state + 4)
             if each % 2:
                 (last,) = k.FlashLoad(w, "last")
-                k.set(total, call("mla", load_number(k, state, 0, 2), last, total))
+                k.set(total, call("mla", number_at(k, state, 0), last, total))
                 k.set(state, state + 2)
-        y = k.let("y", call("scaled", total, multiplier, shift) + output_offset)
+        y = k.let("y", _scaled(shape, total, multiplier, shift) + output_offset)
         k.RAMStore(out, u, k.least(k.most(y, -128), 127))
     return k.finish()

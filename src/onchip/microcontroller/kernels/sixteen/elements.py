@@ -1,96 +1,26 @@
-"""The kernels of functions of 16-bit numbers element by element."""
+"""The kernels of functions of one map of 16-bit numbers element by element."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 from typing import Literal
 
 from onchip.microcontroller.int8.sigmoid import sigmoid_table
-from onchip.microcontroller.int8.sixteen.elements import UP, Curve16, Does16, Linear16, Pair16
+from onchip.microcontroller.int8.sixteen.elements import Curve16, Linear16
+from onchip.microcontroller.int8.sixteen.values import HIGHEST, LOWEST
 from onchip.microcontroller.kernel_language import Function, Kernel
 from onchip.microcontroller.kernel_language.intrinsics import call
-from onchip.microcontroller.kernel_language.ir import Expr, Var
-from onchip.microcontroller.kernels.elements import packed
+from onchip.microcontroller.kernel_language.ir import Expr, Var, as_expr
+from onchip.microcontroller.kernels.elements_vector import By, by_shift
 from onchip.microcontroller.kernels.numbers import number_at, put_number
 from onchip.microcontroller.kernels.own_use import OwnUse
 
-__all__ = ["curve16_use", "linear16_use", "pair16_use"]
+__all__ = ["curve16_use", "linear16_use"]
 
-PAIR_WORDS = 8
 CURVE_WORDS = 2
-LINEAR_WORDS = 8
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairShape:
-    """The parameters that a kernel is specialised on; the second operand has `spread` numbers."""
-
-    does: Does16
-    columns: int
-    channels: int
-    spread: Literal["map", "pixel", "one"]
-    constant: bool = False
-
-
-def pair16_use(layer: Pair16) -> OwnUse:
-    """Return the kernel of a layer."""
-    _, _, columns, wide = layer.output_shape
-    size = prod(layer.input_shapes[1]) if layer.constant is None else layer.constant.size
-    spread: Literal["map", "pixel", "one"] = "one" if size == 2 else "pixel" if size == wide else "map"
-    words = [*layer.first, *layer.second, *layer.factor, layer.low, layer.high]
-    if layer.constant is not None:
-        words += packed(layer.constant)
-    shape = PairShape(
-        does=layer.does,
-        columns=columns,
-        channels=wide // 2,
-        spread=spread if size != prod(layer.output_shape) or spread == "one" else "map",
-        constant=layer.constant is not None,
-    )
-    return OwnUse("pair16", _pair, shape, words)
-
-
-def _pair(name: str, shape: PairShape) -> Function:
-    k = Kernel(
-        name, f"{shape.does} of 16-bit numbers of {shape.channels} channels: pixels [x0, x1) of row y."
-    )
-    lines, out, x0, x1, y = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1"), k.number("y")
-    weights = k.flash("weights")
-    names = "first first_shift second second_shift multiplier shift low high"
-    of = {name: k.constant(weights, i, name) for i, name in enumerate(names.split())}
-    row = k.let("row", y * (shape.columns * shape.channels))
-    first = k.let("first_map", k.line(lines, 0) + row * 2)
-    if not shape.constant:
-        second = k.let("second_map", k.line(lines, 1) + (row * 2 if shape.spread == "map" else 0))
-    for i in k.loop(x0 * shape.channels, x1 * shape.channels, name="i"):
-        a = number_at(k, first, i, name="a")
-        at: Expr | int = {"map": i, "pixel": i % shape.channels, "one": 0}[shape.spread]
-        if shape.constant:
-            place = (row + i if shape.spread == "map" else at) * 2 + 4 * PAIR_WORDS
-            place = k.let("place", place)
-            high = k.constant_byte(weights, place + 1)
-            b = k.let("b", high * 256 + (k.constant_byte(weights, place) & 255))
-        else:
-            b = number_at(k, second, at, name="b")
-        put_number(k, out, i, _computed(k, shape, of, a, b))
-    return k.finish()
-
-
-def _computed(k: Kernel, shape: PairShape, of: dict[str, Var], a: Expr, b: Expr) -> Expr:
-    match shape.does:
-        case "least":
-            return k.least(a, b)
-        case "most":
-            return k.most(a, b)
-        case "mul":
-            total = a * b
-        case _:
-            one = k.let("one", call("scaled", a << UP, of["first"], of["first_shift"]))
-            other = k.let("other", call("scaled", b << UP, of["second"], of["second_shift"]))
-            total = {"add": one + other, "sub": one - other, "sub_turned": other - one}[shape.does]
-    made = k.let("made", call("scaled", total, of["multiplier"], of["shift"]))
-    return k.least(k.most(made, of["low"]), of["high"])
+BITS = 15
+"""Bits of a number of 16 behind its sign."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,21 +31,39 @@ class LinearShape:
     channels: int
     read: int
     made: int
+    by: tuple[By, By]
+    """How numbers from zero on scale, and those below it."""
     bent: bool = False
     turned: bool = False
+    moved: bool = False
+    """True if the input or the output has a zero point."""
+    clamped: bool = True
+    """False if the bounds are those of 16 bits."""
+    wide: bool = False
+    """True for numbers of more than 16 bits, with their zero point, or a factor of 2**15 and more."""
 
 
 def linear16_use(layer: Linear16) -> OwnUse:
     """Return the kernel of a layer."""
     channels = layer.output_shape[3] // layer.made
-    words = [layer.zero, *layer.above, *layer.below, layer.output_zero, layer.low, layer.high]
+    factors = (layer.above, layer.below)
+    wide = (layer.read == 2 and layer.zero != 0) or any(shift >= BITS for _, shift in factors)
+    by = tuple(by_shift(shift) for _, shift in factors)
+    words = [layer.zero]
+    for multiplier, shift in factors:
+        words += [multiplier, shift if wide else -shift if shift < 0 else BITS - shift]
+    words += [layer.output_zero, layer.low, layer.high]
     shape = LinearShape(
         row=layer.output_shape[2] * channels,
         channels=channels,
         read=layer.read,
         made=layer.made,
+        by=(by[0], by[1]),
         bent=layer.above != layer.below or layer.turned,
         turned=layer.turned,
+        moved=layer.zero != 0 or layer.output_zero != 0,
+        clamped=(layer.low, layer.high) != (LOWEST, HIGHEST),
+        wide=wide,
     )
     return OwnUse("linear16", _linear, shape, words)
 
@@ -127,16 +75,44 @@ def _linear(name: str, shape: LinearShape) -> Function:
     names = "zero above above_shift below below_shift output_zero low high"
     of = {name: k.constant(weights, i, name) for i, name in enumerate(names.split())}
     row = k.let("row", k.line(lines, 0) + y * (shape.row * shape.read))
+    above = _scaling(k, shape, shape.by[0], of["above"], of["above_shift"])
+    below = _scaling(k, shape, shape.by[1], of["below"], of["below_shift"]) if shape.bent else above
     for i in k.loop(x0 * shape.channels, x1 * shape.channels, name="i"):
-        x = k.let("x", number_at(k, row, i, shape.read) - of["zero"])
-        made = k.RegAlloc("made", call("scaled", x, of["above"], of["above_shift"]))
+        x = number_at(k, row, i, shape.read)
+        if shape.moved:
+            x = k.let("x", x - of["zero"])
         if shape.bent:
+            made = k.RegAlloc("made", 0)
             with k.when(x < 0):
-                below = call("scaled", x, of["below"], of["below_shift"])
-                k.set(made, -below if shape.turned else below)
-        moved = k.let("moved", made + of["output_zero"])
-        put_number(k, out, i, k.least(k.most(moved, of["low"]), of["high"]), shape.made)
+                k.set(made, -below(x) if shape.turned else below(x))
+            with k.otherwise():
+                k.set(made, above(x))
+        else:
+            made = k.let("made", above(x))
+        moved = k.let("moved", made + of["output_zero"]) if shape.moved else made
+        bound = k.least(k.most(moved, of["low"]), of["high"]) if shape.clamped else call("saturate16", moved)
+        put_number(k, out, i, bound, shape.made)
     return k.finish()
+
+
+def _scaling(k: Kernel, shape: LinearShape, by: By, multiplier: Var, shift: Var) -> Callable[[Var], Expr]:
+    """Return the scaling of a number, whatever it needs in registers.
+
+    A number of 16 bits times a multiplier of 31, without the lowest 16 bits, is still to be divided by
+    2**(15 - left), halves up: `shift` holds that or, for a factor to the right, its own shift.
+    """
+    if shape.wide:
+        return lambda x: call("scaled", x, multiplier, shift)
+    if by is not By.RIGHT:
+        half = k.let("half", (as_expr(1) << shift) >> 1)
+        return lambda x: call("number_floor", x, multiplier, half) >> shift
+    half = k.let("half", as_expr(1) << (shift - 1))
+
+    def scaled(x: Var) -> Expr:
+        first = k.let("doubled", call("number_floor", x, multiplier, 1 << (BITS - 1)) >> BITS)
+        return (first + half + (first >> 31)) >> shift
+
+    return scaled
 
 
 @dataclass(frozen=True, kw_only=True)

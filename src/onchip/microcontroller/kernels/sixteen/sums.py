@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Pair
 from onchip.microcontroller.int8.sixteen.sums import Sums16, TransposeConv16
 from onchip.microcontroller.int8.sixteen.values import reduced
@@ -14,8 +16,9 @@ from onchip.microcontroller.kernel_language.ir import Expr, Var
 from onchip.microcontroller.kernels.elements import packed
 from onchip.microcontroller.kernels.numbers import number_at, put_number
 from onchip.microcontroller.kernels.own_use import OwnUse
+from onchip.microcontroller.kernels.sixteen.short_sums import is_short, shape_of, short_sums, short_words
 
-__all__ = ["sums16_use", "transpose_conv16_use"]
+__all__ = ["sums16_use"]
 
 HEAD, OF_CHANNEL = 2, 4
 """Words in front of the channels' factors, and of each: the bias in two, multiplier, shift."""
@@ -62,15 +65,17 @@ def _shape(layer: Sums16 | TransposeConv16, before: Pair, dilation: Pair, groups
     )
 
 
-def sums16_use(layer: Sums16) -> OwnUse:
-    """Return the kernel of a layer."""
+def sums16_use(layer: Sums16 | TransposeConv16, forms: Forms = "packed") -> OwnUse:
+    """Return the kernel of a layer: in 32 bits and four channels at a time where that holds its sums."""
+    by_forms = partial(sums16_use, layer)
+    if is_short(layer):
+        short = shape_of(layer, forms)
+        return OwnUse("short_sums16", short_sums, short, short_words(layer, short), by_forms=by_forms)
+    if isinstance(layer, TransposeConv16):
+        shape = _shape(layer, layer.before, (1, 1), 1)
+        return OwnUse("transpose_conv16", _transposed, shape, _words(layer), by_forms=by_forms)
     shape = _shape(layer, layer.padding[:2], layer.dilation, layer.groups)
-    return OwnUse("sums16", _sums, shape, _words(layer))
-
-
-def transpose_conv16_use(layer: TransposeConv16) -> OwnUse:
-    """Return the kernel of a layer."""
-    return OwnUse("transpose_conv16", _transposed, _shape(layer, layer.before, (1, 1), 1), _words(layer))
+    return OwnUse("sums16", _sums, shape, _words(layer), by_forms=by_forms)
 
 
 class _Sum:
