@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from onchip.base.figures import figure
-from onchip.plans.program import Blocks, Boxes
+from onchip.plans.program import (
+    Blocks,
+    Boxes,
+)
 
 __all__ = ["TIMES", "FusedGroup", "bands_in_words", "bands_shortly", "sides_of"]
 

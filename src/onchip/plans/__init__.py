@@ -20,16 +20,13 @@ from onchip.plans.program import (
     Leaf,
     Load,
     Loop,
-    MemoryUse,
     Move,
-    Moved,
     Nest,
     Pin,
     PinnedTensor,
     PinnedWeights,
     Plan,
     PlanChip,
-    Result,
     Rings,
     RowMap,
     Rows,
@@ -38,13 +35,18 @@ from onchip.plans.program import (
     Section,
     Stage,
     State,
-    Status,
     Store,
     TensorLayout,
     TileRates,
     Tiling,
-    Timed,
     Ways,
+)
+from onchip.plans.result import (
+    MemoryUse,
+    Moved,
+    Result,
+    Status,
+    Timed,
 )
 from onchip.plans.text_writing import from_text, to_text
 

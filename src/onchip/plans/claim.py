@@ -12,7 +12,8 @@ import hashlib
 from dataclasses import astuple, fields, replace
 from functools import cache
 
-from onchip.plans.program import Plan, Result
+from onchip.plans.program import Plan
+from onchip.plans.result import Result
 
 __all__ = ["bind", "claim_digest", "is_proved"]
 

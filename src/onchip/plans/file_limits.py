@@ -16,12 +16,14 @@ from onchip.plans.nest import Nest
 from onchip.plans.program import (
     Group,
     Instruction,
-    MemoryUse,
     Plan,
     PlanChip,
-    Result,
     Section,
     TensorLayout,
+)
+from onchip.plans.result import (
+    MemoryUse,
+    Result,
     Timed,
 )
 from onchip.plans.rows import Rows

@@ -33,11 +33,13 @@ from onchip.plans.program import (
     PinnedWeights,
     Plan,
     PlanChip,
-    Result,
     Rows,
     Section,
     State,
     TensorLayout,
+)
+from onchip.plans.result import (
+    Result,
     Timed,
 )
 

@@ -19,12 +19,14 @@ from onchip.base.codec import taken, wire_type
 from onchip.base.fields import COUNTS, LIMIT, Member, getter, members, word_of
 from onchip.plans.program import (
     Cache,
-    MemoryUse,
-    Moved,
     PinnedTensor,
     PinnedWeights,
     State,
     TensorLayout,
+)
+from onchip.plans.result import (
+    MemoryUse,
+    Moved,
     Timed,
 )
 from onchip.plans.text_words import Word, address, counted, counts, integer, names, scalar, word

@@ -19,19 +19,21 @@ from onchip.plans.program import (
     Cache,
     Group,
     Instruction,
-    MemoryUse,
-    Moved,
     PinnedTensor,
     PinnedWeights,
     Plan,
-    Result,
     Rings,
     Section,
     Stage,
     State,
-    Status,
     TensorLayout,
     Tiling,
+)
+from onchip.plans.result import (
+    MemoryUse,
+    Moved,
+    Result,
+    Status,
     Timed,
 )
 from onchip.plans.text_nest import NestBlock

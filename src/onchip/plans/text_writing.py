@@ -22,12 +22,12 @@ from onchip.plans.program import (
     Nest,
     Plan,
     PlanChip,
-    Result,
     Rings,
     Rows,
     Section,
     Tiling,
 )
+from onchip.plans.result import Result
 from onchip.plans.text_nest import nest_lines
 from onchip.plans.text_reach import reach_text
 from onchip.plans.text_reading import from_text
