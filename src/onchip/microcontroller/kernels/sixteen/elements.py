@@ -32,7 +32,7 @@ class LinearShape:
     read: int
     made: int
     by: tuple[By, By]
-    """How numbers from zero on scale, and those below it."""
+    """The scales of numbers from zero on, and of those below it."""
     bent: bool = False
     turned: bool = False
     moved: bool = False

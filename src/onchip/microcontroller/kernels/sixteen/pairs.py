@@ -52,7 +52,7 @@ class PairShape:
     spread: Literal["map", "pixel", "one"]
     constant: bool = False
     by: tuple[By, ...] = ()
-    """How factors scale: of both operands of a sum, and of the result."""
+    """The scales of factors: of both operands of a sum, and of the result."""
     clamped: bool = False
     vector: bool = False
 

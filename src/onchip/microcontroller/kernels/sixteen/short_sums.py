@@ -72,7 +72,7 @@ class ShortShape:
 
     @property
     def joined(self) -> bool:
-        """Whether the taps of a row lie in one piece, and a row that is cut begins with a whole word."""
+        """True if the taps of a row lie in one piece, and a row that is cut begins with a whole word."""
         return (
             not self.turned
             and self.groups == 1
