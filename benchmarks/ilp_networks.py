@@ -39,7 +39,7 @@ from onchip.planners.placement.ilp.solvers import Solver, cp_sat
 from onchip.planners.placement.strategy import Answer, Task, strategy
 
 sys.path.append(str(Path(__file__).resolve().parent / "paper"))
-from cosma import HUMAN as TITLES
+from cosma_settings import HUMAN as TITLES
 
 GRAPHS = ("fused", "op", "attention")
 """`attention`: the Transformer, fused, with every attention as one operator, as a PyTorch module has it."""

@@ -29,43 +29,19 @@ from typing import Any, Literal, get_args, get_type_hints
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from cosma_settings import BUDGETS, GENERIC, HUMAN, NAS, WEIGHTS
 from page_marks import write
 
 import onchip
 from onchip import zoo
 from onchip.check import certify
 from onchip.comparison.baselines import SCHEMES, DoesNotFit, solve
-from onchip.machines.chip import load_chip
 from onchip.network import Network
 from onchip.network.json import read_network
 from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions, Problem, minimum_peak, minimum_traffic, plan
 from onchip.planners.placement.program import program
 from onchip.planners.placement.strategy import Task, strategy
-
-HUMAN = {
-    "resnet50": "ResNet-50",
-    "densenet121": "DenseNet",
-    "resnext50_32x4d": "ResNeXt",
-    "r2plus1d_18": "R2Plus1D",
-    "s3d": "S3D",
-    "fcn_resnet50": "FCN",
-    "lraspp_mobilenet_v3_large": "L-RASPP",
-    "deeplabv3_resnet50": "DeepLabV3",
-    "transformer": "Transformer",
-    "vit_b_16": "ViT",
-}
-NAS = {
-    "pnasnet5large": "PNASNet-5",
-    "amoebanet_d": "AmoebaNet-D",
-    "nasnetalarge": "NASNet-A",
-    "darts": "DARTS",
-}
-TITLES = {**HUMAN, **NAS}
-FOUR = tuple(name for name, s in SCHEMES.items() if name.partition("-")[0] in ("given", "minpeak"))
-BUDGETS = ("MR", "MH", "MP")
-GENERIC = load_chip("generic")
-WEIGHTS: tuple[Literal["streamed", "resident"], ...] = ("streamed", "resident")
 
 WITHOUT_DATA = {"arena", "arena_all", "belady", "orders"}
 """Sections that are measured as they are printed."""

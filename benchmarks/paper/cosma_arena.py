@@ -10,7 +10,7 @@ from dataclasses import replace
 from random import Random
 from typing import Literal
 
-from cosma import TITLES, WEIGHTS
+from cosma_settings import TITLES, WEIGHTS
 
 import onchip
 from onchip.comparison.baselines.arena import Arena

@@ -7,8 +7,8 @@ from functools import cache
 from itertools import product
 from typing import Literal
 
-from cosma import BUDGETS, HUMAN, NAS, WEIGHTS
 from cosma_arena import FITS, ORDERS, Reading, seen
+from cosma_settings import BUDGETS, HUMAN, NAS, WEIGHTS
 
 from onchip.comparison.baselines.replacement import Arena, Evictable, Rule, belady, least_traffic
 from onchip.planners.placement import Problem, minimum_peak

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cosma import FOUR, HUMAN, NAS, TITLES
 from cosma_claims_divided import found_by_search
 from cosma_data import RULES, Claim, Row, chosen, percent, reductions, yes
+from cosma_settings import FOUR, HUMAN, NAS, TITLES
 
 __all__ = ["claims", "compared", "rows"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cosma import FOUR, NAS, TITLES
 from cosma_data import PAPER_SECONDS, RULES, Claim, Row, chosen, percent, yes
+from cosma_settings import FOUR, NAS, TITLES
 
 __all__ = ["found_by_search"]
 

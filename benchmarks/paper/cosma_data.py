@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from cosma import FOUR
+from cosma_settings import FOUR
 
 __all__ = ["PAPER_SECONDS", "RULES", "Claim", "Row", "chosen", "percent", "reductions", "yes"]
 

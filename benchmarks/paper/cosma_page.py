@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cosma import BUDGETS, FOUR, HUMAN, NAS, TITLES
 from cosma_arena import orders, readings
 from cosma_belady import belady_readings
 from cosma_claims import claims
 from cosma_data import PAPER_SECONDS, Row, chosen, percent, reductions
 from cosma_readings import all_readings
+from cosma_settings import BUDGETS, FOUR, HUMAN, NAS, TITLES
 from page_marks import Section
 
 

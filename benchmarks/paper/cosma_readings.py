@@ -9,9 +9,9 @@ from itertools import product
 from statistics import mean
 from typing import Literal
 
-from cosma import BUDGETS, GENERIC, HUMAN, NAS, TITLES, WEIGHTS
 from cosma_arena import FITS, NASNET, ORDERS, RULES, Reading, orders_of_least_peak, seen
 from cosma_data import percent
+from cosma_settings import BUDGETS, GENERIC, HUMAN, NAS, TITLES, WEIGHTS
 
 import onchip
 from onchip.planners.placement import PlacementOptions, Problem, minimum_peak, plan
