@@ -59,6 +59,29 @@ def test_nothing_is_claimed_of_groups_that_were_not_listed(
     assert (found.lower_bound_bytes, found.complete) == (0, False)
 
 
+@pytest.mark.parametrize("budget", [BUDGET, 640 * 1024])
+@pytest.mark.parametrize("sets", [1, 100_000])
+def test_passes_over_groups_of_few_first_change_no_answer(
+    network: Network, budget: int, sets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the passes reach the least that crosses or not, and sets of operators are too many or not."""
+    monkeypatch.setattr("onchip.planners.joint.search.MOST_DOWNSETS", sets)
+    best = plan(network, load_chip("generic"), budget)
+    passes: list[int] = []
+
+    def counted(*args: object, **options: object) -> object:
+        passes.append(1)
+        return best_of_few(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("onchip.planners.joint.by_bytes.SOME", 1)
+    monkeypatch.setattr("onchip.planners.joint.by_bytes.best_of_few", counted)
+    monkeypatch.setattr("onchip.planners.joint.by_bytes.placed_alone", lambda *_: None)
+    made = plan(network, load_chip("generic"), budget)
+    assert passes
+    assert check(made).dram_bytes == made.result.dram_bytes == best.result.dram_bytes
+    assert made.result.dram_lower_bound_bytes <= best.result.dram_bytes
+
+
 @pytest.mark.thorough
 def test_plans_where_not_all_groups_are_listed(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     best = plan(network, load_chip("generic"), BUDGET)

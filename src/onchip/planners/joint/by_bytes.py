@@ -121,7 +121,7 @@ class FewestBytes:
         best = min(known, key=_moved, default=None)  # some operators whole, others not
         search, found = plain, None
         nests = None
-        if self.worth_it(best, least) and plain.all_groups and plain.groups > SOME:
+        if self.worth_it(best, least) and plain.all_groups and plain.groups > SOME and not plain.misfits:
             nests = self.nests(best)
             best = self.of_few(best, nests)
         if self.worth_it(best, least) and self.unbanded():
@@ -284,9 +284,11 @@ class FewestBytes:
     def only_with_nests(self, best: Incumbent | None, plain: JointSearch, nests: Nests | None) -> bool:
         """Return whether to search with nests at once: there are some, and already a quick search without
         them takes long, as there are too many sets of operators to bound by."""
-        if best is not None and self.worth_it(best, least_bytes(self.problem)) and not plain.all_groups:
+        if best is None or not self.worth_it(best, least_bytes(self.problem)):
+            return False
+        if not plain.all_groups:
             return True  # passes with nests begin with all that those without have
-        if nests is None or not nests.candidates or best is None:
+        if nests is None or not nests.candidates:
             return False
         return plain.is_large(best.dram_bytes, self.limits.until(PLAIN))
 
