@@ -32,28 +32,7 @@ HEAD = (
     + PLACES
 )
 
-TOOLS = """\
-static unsigned long long copied, copies, moved;
-
-/* A copy between DRAM and the scratchpad: what a DMA engine does. */
-static inline void dma_copy(void *to, const void *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-    copied += bytes;
-    ++copies;
-}
-
-/* Bytes that an operator reads or writes straight in DRAM: its weights if it is not cut, what it streams. */
-static inline void dma_stream(unsigned long long bytes)
-{
-    copied += bytes;
-}
-
-static inline ix min_ix(ix a, ix b)
-{
-    return a < b ? a : b;
-}
-
+WINDOWS = """\
 /* The positions, of `size`, that windows need for a range of what they make. */
 static inline ix window_low(ix low, ix stride, ix before, ix per, ix size)
 {
@@ -83,6 +62,34 @@ static inline ix nearest(float x, ix size)
     return at < 0 ? 0 : at >= size ? size - 1 : at;
 }
 """
+"""Ranges of windows, and numbers to the nearest, of both kinds of programs."""
+
+TOOLS = (
+    """\
+static unsigned long long copied, copies, moved;
+
+/* A copy between DRAM and the scratchpad: what a DMA engine does. */
+static inline void dma_copy(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+    copied += bytes;
+    ++copies;
+}
+
+/* Bytes that an operator reads or writes straight in DRAM: its weights if it is not cut, what it streams. */
+static inline void dma_stream(unsigned long long bytes)
+{
+    copied += bytes;
+}
+
+static inline ix min_ix(ix a, ix b)
+{
+    return a < b ? a : b;
+}
+
+"""
+    + WINDOWS
+)
 
 MAIN = """
 static int transfer(const char *path, int out, const int64_t (*rows)[2], size_t count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onchip.export.loops.c_frame import PLACES
+from onchip.export.loops.c_frame import PLACES, WINDOWS
 
 __all__ = ["CHANNEL", "HEAD", "MAIN", "TOOLS", "VECTORS"]
 
@@ -30,7 +30,8 @@ HEAD = (
     + PLACES
 )
 
-TOOLS = """\
+TOOLS = (
+    """\
 /* What is over: each counter is written by one thread, on a line of its own. */
 static _Alignas(128) _Atomic uint32_t transfers_over;
 static _Alignas(128) _Atomic uint32_t steps_over;
@@ -77,35 +78,9 @@ static inline ix max_ix(ix a, ix b)
     return a > b ? a : b;
 }
 
-/* The positions, of `size`, that windows need for a range of what they make. */
-static inline ix window_low(ix low, ix stride, ix before, ix per, ix size)
-{
-    const ix first = low * stride - before;
-    return first < 0 ? 0 : min_ix(first / per, size);
-}
-
-static inline ix window_high(ix low, ix high, ix stride, ix before, ix per, ix span, ix size)
-{
-    const ix first = window_low(low, stride, before, per, size);
-    if (low >= high) return first;
-    const ix last = (high - 1) * stride - before;
-    const ix end = min_ix((last < 0 ? -((-last + per - 1) / per) : last / per) + span, size);
-    return end < first ? first : end;
-}
-
-/* A real number as a whole one: to the nearest, halves to the even one, as far as the type goes. */
-static inline int32_t rounded(float x, int32_t zero, int32_t low, int32_t high)
-{
-    const float from = (float)(low - zero), to = (float)(high - zero);
-    return (int32_t)rintf(x < from ? from : x > to ? to : x) + zero;
-}
-
-static inline ix nearest(float x, ix size)
-{
-    const ix at = (ix)x;
-    return at < 0 ? 0 : at >= size ? size - 1 : at;
-}
 """
+    + WINDOWS
+)
 
 VECTORS = """\
 typedef float v16 __attribute__((vector_size(64)));
