@@ -217,7 +217,8 @@ def groups(d: Data) -> Iterator[Claim]:
     online = {r["network"]: r["counts"] for r in d.all("cause-online")}
     limit = {r["network"]: r["limit"] for r in d.all("cause-online")}
     for name, theirs in ONLINE_GROUPS.items():
-        ours = {int(n): count for n, count in online[name].items()}[limit[name]]
+        counts = {int(n): count for n, count in online[name].items()}  # JSON has made words of numbers
+        ours = counts[limit[name]]
         yield (
             f"on-line groups of {NETWORKS[name]}",
             str(theirs),
@@ -225,7 +226,7 @@ def groups(d: Data) -> Iterator[Claim]:
             "yes" if ours == theirs else "no",
             "of all others the text leaves the digits open; none of our counts fits all of their rows"
             if ours == theirs
-            else f"at our limit of {limit[name]}; {online[name]['2']:,} at the least, 2, of the zoo's 886"
+            else f"at our limit of {limit[name]}; {counts[2]:,} at the least, 2, of the zoo's 886"
             f" operators; of [the paper's 456](#nasnets-graph) {_of_456(d)}: not explained",
         )
 
