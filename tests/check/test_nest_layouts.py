@@ -143,3 +143,33 @@ def test_a_tile_in_finer_sides(
     assert found == expected
     if found is not None:
         assert prod(found) == prod(tile)
+
+
+WINDOWS = network_of(
+    "c=4 R=8 w=6 d=3 r=8",
+    ["up MatMul: h(c,R,w) = x(d,R,w) A(c,d)", "down Pool: z(c,r,w) = h(c,R@r:1:1:3,w)"],
+    ["x"],
+    ["z"],
+)
+"""A product, and a window of 3 rows over what it makes."""
+
+
+@pytest.mark.parametrize(("tile", "agreed"), [((4, 1, 6), True), ((2, 1, 6), True), ((4, 2, 6), False)])
+def test_windows_slide_over_tiles_of_one_row(tile: tuple[int, int, int], agreed: bool) -> None:
+    """Bands of 2 rows with 4 channels: a fill is one piece in rows of all channels, two in those of half of
+    them, and else one for each channel."""
+    first = "keep A\nfor R 2\n  keep x h\n  run up"
+    second = "for r 2\n  keep h z\n  run down"
+    nests = [nest_of(WINDOWS, text.splitlines())[0] for text in (first, second)]
+    plan = timed_plan(WINDOWS.network, nests, [["up"], ["down"]])
+    check(plan)
+    if not agreed:
+        with pytest.raises(IllegalPlan, match="windows slide over it"):
+            check(replace(plan, layouts=(TensorLayout("h", (4, 8, 6), tile),)))
+        return
+    tiled = laid(plan, *tile, sides=(4, 8, 6))
+    check(tiled)
+    before, after = plan.result.latency_picoseconds, tiled.result.latency_picoseconds
+    assert before is not None
+    assert after is not None
+    assert after < before

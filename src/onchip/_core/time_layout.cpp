@@ -209,7 +209,7 @@ bool Layout::in_place() {
     return true;
 }
 
-// Fills of what lies in DRAM in tiles are whole tiles along every side, or lie in one.
+// Fills of what lies in DRAM in tiles are whole tiles along every side, or lie in one; of tiles of one index always.
 bool Layout::in_tiles() {
     const Group& group = problem.group;
     for (std::size_t h = 0; h < homes.size(); ++h) {
@@ -222,7 +222,7 @@ bool Layout::in_tiles() {
         for (std::size_t s = 0; s < tile.size(); ++s) {
             const std::int64_t side = group.buffers[home.buffer].sides[s];
             std::int64_t left = side;
-            if (tile[s] == side) continue;
+            if (tile[s] == 1 || tile[s] == side) continue;
             for (const int b : around) {
                 const Body& body = at(b);
                 if (body.windows >= 0) {

@@ -98,6 +98,11 @@ def nest_times_of(
 
     Raises `NoTimes` where the law does not give them.
     """
+    return clock_of(plan, walk_all=walk_all, timeline=timeline).times()
+
+
+def clock_of(plan: Plan, *, walk_all: bool = False, timeline: Timeline | None = None) -> NestClock:
+    """Return the clock of a legal plan whose chip has rates of tiles, not yet walked."""
     units = units_of(
         plan.network,
         plan.groups,
@@ -106,7 +111,7 @@ def nest_times_of(
         streamed=streams_of(plan.program),
         accumulator=plan.chip.accumulator_bytes,
     )
-    return NestClock(plan, units, walk_all=walk_all, timeline=timeline).times()
+    return NestClock(plan, units, walk_all=walk_all, timeline=timeline)
 
 
 class NestClock:
@@ -149,6 +154,10 @@ class NestClock:
             one if isinstance(one, Timed) else Timed(one[0], one[1].start or 0, one[1].end)
             for one in self.found
         ])  # fmt: skip
+
+    def totals(self) -> dict[int, Totals]:
+        """Return what every run did, by its instruction, once `times` was called."""
+        return {one[0]: one[1] for one in self.found if not isinstance(one, Timed)}
 
     def follow(self, index: int, instruction: Instruction) -> None:
         nests = self.nests

@@ -113,7 +113,8 @@ def disagreement(layout: Layout, tensors: Mapping[int, TensorLayout]) -> tuple[T
     """Return a layout on which a nest does not agree, with the reason; None if there is none.
 
     `tensors` are the layouts of tensors (roots) in tiles. A nest agrees if every fill is whole tiles along
-    each side, or a part of one tile that the loops around cut evenly.
+    each side, or a part of one tile that the loops around cut evenly. Of tiles of one index every fill is
+    whole tiles, where windows slide, too.
     """
     windows = {w.where: w for w in layout.windows}
     for number, home in enumerate(layout.homes):
@@ -127,7 +128,7 @@ def disagreement(layout: Layout, tensors: Mapping[int, TensorLayout]) -> tuple[T
         uses = [(at, layout.axes.operators[at].uses[n]) for at, n in home.uses]
         for side, (size, whole) in enumerate(zip(tile, buffer.sides, strict=True)):
             left = whole
-            for turn in home.above if size < whole else ():
+            for turn in home.above if 1 < size < whole else ():
                 slid = windows.get(turn.where)
                 if slid is not None and slid.side.get(number) == side:
                     return one, "and windows slide over it"

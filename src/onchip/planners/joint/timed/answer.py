@@ -50,6 +50,10 @@ partition together, at last; and that for the partition and these, if the partit
 PARTITIONED = 0.7
 """The share of the time that is left after which the partition is to stand."""
 
+BEFORE_LAID = 0.6
+"""The share of the time that is left in which nests are searched before tensors between them are laid in
+tiles; in the rest they are searched for these tiles."""
+
 PROMISING = 4
 """The plan of whole operators is searched for better nests where it is worse by less than one part in so
 many."""
@@ -183,6 +187,8 @@ class _Answers:
         ):
             if start is None or (start is starts.whole_operators and not _near(start, best, aim)):
                 continue
+            if best is not None and self.limits.over():
+                break
             try:
                 found = self.improved(start, most, together, aim)
             except NegativeAnswer as no:
@@ -198,7 +204,8 @@ class _Answers:
     def improved(self, start: Plan, most: int, together: int, aim: Aim) -> Plan:
         """Return a plan whose runs are searched for better nests, each with an effort of at most `most`, and
         all with `together`; some are beside the one before."""
-        fastest = Fastest(self.problem, self.plan, self.limits, 0, aim, self.lying)
+        limits = self.limits.share(BEFORE_LAID) if self.lying.open else self.limits
+        fastest = Fastest(self.problem, self.plan, limits, 0, aim, self.lying)
         fastest.effort = max(EFFORTS.least, min(most, together // max(1, different(start, fastest))))
         made = hastened(start, fastest)
         if self.lying.open:

@@ -184,7 +184,7 @@ class Fastest:
         group = self.group(operators, streamed)
         compiled = self.compiled(operators, streamed)
         known = None if own is None else self.priced(group, own, room)
-        if compiled is None:
+        if compiled is None or (known is not None and self.limits.over()):
             return known
         starts = list(NestsFor(self.problem, group, self.limits).few(room))
         spelled_ = [out for nest in starts if (out := spelled_nest(group, nest)) is not None]

@@ -60,7 +60,7 @@ def layouts_for(
 @dataclass(frozen=True)
 class _Move:
     """A buffer of a tensor that crosses: its sides, a box of it, its bytes an element, how many boxes cross,
-    and the extents that loops leave along each side."""
+    the extents that loops leave along each side, and the sides over which windows slide."""
 
     sides: tuple[int, ...]
     plain: bool
@@ -68,10 +68,12 @@ class _Move:
     width: int
     count: int
     cuts: tuple[tuple[int, ...], ...]
+    slid: frozenset[int]
 
 
 def _moves(layout: Layout, t: int) -> Iterator[_Move]:
-    for home, place in zip(layout.homes, layout.places, strict=True):
+    windows = {w.where: w for w in layout.windows}
+    for number, (home, place) in enumerate(zip(layout.homes, layout.places, strict=True)):
         buffer = layout.axes.buffers[home.buffer]
         if buffer.tensor != t or not place.crosses:
             continue
@@ -81,7 +83,10 @@ def _moves(layout: Layout, t: int) -> Iterator[_Move]:
             for side in range(len(buffer.sides))
         )
         count = -(-place.crosses // (prod(place.sides) * place.width))
-        yield _Move(buffer.sides, buffer.sides == buffer.whole, place.sides, place.width, count, cuts)
+        over = [windows[turn.where] for turn in home.above if turn.where in windows]
+        slid = frozenset(one.side[number] for one in over if number in one.side)
+        plain = buffer.sides == buffer.whole
+        yield _Move(buffer.sides, plain, place.sides, place.width, count, cuts, slid)
 
 
 def _common(all_sides: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
@@ -102,14 +107,17 @@ def _ends(sides: Sequence[int]) -> Iterator[int]:
 
 
 def _sizes(sides: Sequence[int], n: int, moves: Iterable[_Move]) -> list[int]:
-    """Return the extents to try along side `n` of the common sides: those of boxes, and common divisors."""
+    """Return the extents to try along side `n` of the common sides: those of boxes, and common divisors; one
+    index where windows slide."""
     side, low = sides[n], prod(sides[n + 1 :])
     found = {side}
     for move in moves:
         inner = 1
-        for size, cuts in zip(reversed(move.sides), reversed(move.cuts), strict=True):
+        for at in reversed(range(len(move.sides))):
+            size = move.sides[at]
             if low <= inner < low * side:
-                found |= {tile * inner // low for tile in cuts if tile < size}
+                found |= {tile * inner // low for tile in move.cuts[at] if tile < size}
+                found |= {1} if at in move.slid else set()
             inner *= size
     apart = sorted(found)
     found |= {gcd(a, b) for a in apart for b in apart}

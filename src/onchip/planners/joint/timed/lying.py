@@ -14,7 +14,7 @@ from onchip.check.nest_layouts import tile_along
 from onchip.check.nests import Layout
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network
-from onchip.network.axes import Buffer
+from onchip.network.axes import Buffer, GroupAxes, axes_of
 from onchip.plans import TensorLayout
 
 __all__ = ["ROWS", "Lying", "durations_of", "may_lie_in_tiles"]
@@ -69,13 +69,20 @@ def durations_of(
 
 
 def may_lie_in_tiles(network: Network) -> frozenset[int]:
-    """Return the tensors that may: those that operators make, which are no outputs and have no views."""
+    """Return the tensors that may: those that operators make, which are no outputs and have no views, and
+    all elements of which every operator sees."""
     views = {view.of for view in network.views}
+    in_part = set()
+    for v in network.order:
+        axes = axes_of(network, (v,))
+        if isinstance(axes, GroupAxes):
+            in_part |= {b.tensor for b in axes.buffers if b.sides != b.whole}
     return frozenset(
         t
         for t in range(len(network.tensors))
         if network.root[t] == t
         and t not in views
+        and t not in in_part
         and network.producer[t] is not None
         and not network.output_roots >> t & 1
     )

@@ -47,6 +47,10 @@ OPTIMISM = 24
 FIRST_SHARE = 0.4
 """The share of the time that is left in which all groups that a partition may have are searched once."""
 
+FIRST_END = 0.6
+"""The share of that time after which no further group is searched before there is a partition: larger groups
+come last."""
+
 FEW_ALIKE = 3
 """Of more equal tensors none is tried whole where the first is no better: the others are of equal layers."""
 
@@ -132,6 +136,7 @@ class _Partitions:
         self.different = len({self.kind_of(first, end, frozenset()) for first, end in self.intervals()})
         self.first = efforts.of_first(self.different)
         self.began, self.seconds = fastest.limits.spent(), fastest.limits.left()
+        self.complete = True
 
     def intervals(self) -> Iterator[tuple[int, int]]:
         """Yield the intervals that may be groups."""
@@ -156,6 +161,7 @@ class _Partitions:
     # -- the best partition --------------------------------------------------------------------------------
 
     def plan(self) -> Plan | None:
+        self.look_at_all()
         best = self.settled(frozenset(), None)
         if best is None:
             return None
@@ -177,6 +183,17 @@ class _Partitions:
             tried.update(alike if together or (better is None and len(alike) > FEW_ALIKE) else [t])
             best = better or best
         return self.program(best)
+
+    def look_at_all(self) -> None:
+        """Search every group once, small ones first: so there is a partition when time is short."""
+        for first, end in sorted(self.intervals(), key=lambda one: one[1] - one[0]):
+            if (
+                self.seconds is not None
+                and self.fastest.limits.spent() - self.began > FIRST_END * self.seconds
+            ):
+                self.complete = False
+                break
+            self.group(first, end, frozenset())
 
     def better(self, best: Partition, whole: Iterable[int]) -> Partition | None:
         """Return the best partition with more tensors whole; None if it is no better, or has no addresses."""
@@ -283,6 +300,8 @@ class _Partitions:
         key = self.kind_of(first, end, there)
         if key in self.known and effort is None:
             return self.known[key]
+        if effort is None and not there and not self.complete:
+            return None
         if self.fastest.limits.over():  # only groups that are known
             return self.known.get(key)
         if effort is None:

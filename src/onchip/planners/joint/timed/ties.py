@@ -1,4 +1,5 @@
-"""Plans that move no more bytes than one of fewest, in less time: energy grows with the bytes alone."""
+"""Plans that move no more bytes than one of fewest, in less time: bytes alone say little of it, and energy
+grows with the bytes alone."""
 
 from __future__ import annotations
 
@@ -12,15 +13,16 @@ from onchip.check.nest_durations import PICOSECONDS
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.timed.aim import Aim
 from onchip.planners.joint.timed.beside import side_by_side
-from onchip.planners.joint.timed.hasten import Fastest, hastened
+from onchip.planners.joint.timed.hasten import Fastest, different, hastened
 from onchip.planners.joint.timed.starts import FewestBytes
 from onchip.planners.limits import Limits
 from onchip.plans import Plan
 
 __all__ = ["hastened_plans"]
 
-EFFORT = 2_000_000
-"""The effort of the search for one group."""
+EFFORT, LEAST, TOGETHER = 2_000_000, 100_000, 20_000_000
+"""The most and the least effort of the search for one group, and that for all groups that differ in more than
+names."""
 
 DEAR = 1_000
 """A byte is worth so many times the time in which it crosses: a nest that moves more is hardly ever taken."""
@@ -36,7 +38,9 @@ def hastened_plans(plan: Plan, problem: FusionProblem, limits: Limits) -> Iterat
     rate = sum(channel.bytes_per_second for channel in plan.chip.tiles.channels)
     aim = Aim(per_byte=Fraction(DEAR * PICOSECONDS, rate).limit_denominator(10**6))
     with suppress(NegativeAnswer):
-        for fastest in (FewestBytes(problem, plan, limits, 0), Fastest(problem, plan, limits, EFFORT, aim)):
+        searched = Fastest(problem, plan, limits, 0, aim)
+        searched.effort = max(LEAST, min(EFFORT, TOGETHER // max(1, different(plan, searched))))
+        for fastest in (FewestBytes(problem, plan, limits, 0), searched):
             made = hastened(plan, fastest)
             plan = replace(plan, program=made.program, groups=made.groups)
             yield plan
