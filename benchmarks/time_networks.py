@@ -38,10 +38,11 @@ from onchip.check import check
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel
 from onchip.network import Network
-from onchip.planners.fusion import FusionProblem
-from onchip.planners.joint.options import JointOptions, fusion_options
-from onchip.planners.joint.planning import BYTES, solve
+from onchip.planners.joint.by_bytes import FewestBytes
+from onchip.planners.joint.options import JointOptions
+from onchip.planners.joint.planning import BYTES
 from onchip.planners.joint.timed.answer import quickest, starts_of
+from onchip.planners.joint.widened import widened
 from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.plans import Plan
@@ -97,14 +98,14 @@ def made(name: str, chip_name: str, size: str, seconds: float) -> Row:
     row: Row = {"network": name, "chip": chip_name, "scratchpad": size, "limit": seconds}
     layers = name.removeprefix("llama:")
     apart = JointOptions(fuse=True, overlap=False, concat_views=False)
-    placing = PlacementOptions(time_limit=seconds)
+    placing = PlacementOptions(in_place=False, time_limit=seconds)
     try:
         network = llama(int(layers)) if layers != name else load(name, ReadOptions(dtype="int8")).network
         chip = Chip(chip_name, 64, "int8", tiles=CHIPS[chip_name])
         budget, limits = parse_bytes(size), Limits.of(placing)
         row["operators"] = len(network.operators)
-        least = solve(network, chip, budget, apart, placing, limits.until(BYTES)).plan
-        problem = FusionProblem.of(network, chip, fusion_options(apart), budget)
+        run = FewestBytes(network, chip, budget, apart, placing, limits.until(BYTES))
+        least, problem = widened(run.run().plan, limits), run.problem
         starts = starts_of(least, problem, limits.began, limits, "latency")
         plan = quickest(least, problem, limits.began, limits, starts=starts)
     except OnchipError as no:

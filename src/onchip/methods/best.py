@@ -68,6 +68,7 @@ def best(
 ) -> Answer:
     """Return the plan of whole tensors where nothing can move less, else the better of it and one in tiles.
 
+    On a chip with rates of tiles only runs in tiles have times, so it is one in tiles that moves no more.
     Where an option keeps tensors whole, the answer says so.
     """
     why = why_whole(fusing, placing, on)
@@ -81,7 +82,8 @@ def best(
         planned: Plan | None = None
         with suppress(Infeasible):  # then tiles may fit
             planned = placement.plan(network, on, bytes_, placing, limits.until(WHOLE))
-        if planned is not None and (_moves_the_least(planned) or limits.stopped()):
+        least = planned is not None and _moves_the_least(planned) and not (on.tiles and fusing.nests)
+        if planned is not None and (least or limits.stopped()):
             return Answer(planned, context_of(planned, network, on, placing, progress))
         try:
             found = in_tiles(network, on, bytes_, fusing, placing, progress, limits.patient(PATIENCE))

@@ -19,6 +19,7 @@ from onchip.planners.joint.energy import with_energy
 from onchip.planners.joint.options import DEFAULTS, JointOptions, refuse
 from onchip.planners.joint.recompute import with_repeats
 from onchip.planners.joint.timed import Goal, hastened_plans, quickest
+from onchip.planners.joint.widened import widened
 from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.plans import Plan
@@ -107,15 +108,17 @@ def _in_bytes(
     placing: PlacementOptions,
     limits: Limits,
 ) -> Joint:
-    """Return the plan of fewest bytes; on a chip with rates of tiles the fastest found of those that move as
-    few.
+    """Return the plan of fewest bytes, with large tiles; on a chip with rates of tiles the fastest found of
+    those that move as few.
     """
-    if chip.tiles is None or not options.nests:
-        return FewestBytes(network, chip, budget, options, placing, limits).run()
-    run = FewestBytes(network, chip, budget, options, placing, limits.until(SEARCHED))
+    timed = chip.tiles is not None and options.nests
+    run = FewestBytes(network, chip, budget, options, placing, limits.until(SEARCHED) if timed else limits)
     made = run.run()
+    wide = widened(made.plan, limits)
+    if wide is not made.plan:
+        made = replace(made, plan=_certified_again(wide, run.began))
     found = [made.plan]
-    for other in hastened_plans(made.plan, run.problem, limits):
+    for other in hastened_plans(made.plan, run.problem, limits) if timed else ():
         with suppress(IllegalPlan):  # a run over an operand, which a nest may not
             found.append(_certified_again(other, run.began))
     return replace(made, plan=min(found, key=_bytes_and_time))
@@ -178,9 +181,8 @@ def _in_time(
         limits.until(BYTES),
     )
     made = run.run()
-    return replace(
-        made, plan=quickest(made.plan, run.problem, run.began, limits, goal, tiled=options.dram_tiles)
-    )
+    wide = widened(made.plan, limits)
+    return replace(made, plan=quickest(wide, run.problem, run.began, limits, goal, tiled=options.dram_tiles))
 
 
 def _in_energy(
@@ -199,8 +201,9 @@ def _in_energy(
     until = limits.until(SEARCHED) if timed else limits
     run = FewestBytes(network, chip, budget, options, replace(placing, objective="traffic"), until)
     made = run.run()
-    found = [with_energy(made.plan, chip, run.joins, run.began)]
-    for other in hastened_plans(made.plan, run.problem, limits) if timed else ():
+    wide = widened(made.plan, limits)
+    found = [with_energy(wide, chip, run.joins, run.began)]
+    for other in hastened_plans(wide, run.problem, limits) if timed else ():
         with suppress(IllegalPlan):  # a run over an operand, which a nest may not
             found.append(with_energy(other, chip, run.joins, run.began))
     return replace(made, plan=min(found, key=_energy_and_time))

@@ -33,6 +33,8 @@ def runs_of(plan: Plan) -> list[RunAt]:
     there: dict[str, Range] = {}
     found = []
     for index, step in enumerate(plan.program):
+        if isinstance(step, Alloc) and step.over is not None:
+            there.pop(step.over, None)  # its bytes are those of the tensor that is written there
         if isinstance(step, Load | Alloc):
             there[step.tensor] = step.address, step.address + sizes[step.tensor]
         elif isinstance(step, Free):
