@@ -39,10 +39,10 @@ from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel
 from onchip.network import Network
 from onchip.planners.joint.by_bytes import FewestBytes
+from onchip.planners.joint.large_tiles import with_large_tiles
 from onchip.planners.joint.options import JointOptions
 from onchip.planners.joint.planning import BYTES
 from onchip.planners.joint.timed.answer import quickest, starts_of
-from onchip.planners.joint.widened import widened
 from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.plans import Plan
@@ -105,7 +105,7 @@ def made(name: str, chip_name: str, size: str, seconds: float) -> Row:
         budget, limits = parse_bytes(size), Limits.of(placing)
         row["operators"] = len(network.operators)
         run = FewestBytes(network, chip, budget, apart, placing, limits.until(BYTES))
-        least, problem = widened(run.run().plan, limits), run.problem
+        least, problem = with_large_tiles(run.run().plan, limits), run.problem
         starts = starts_of(least, problem, limits.began, limits, "latency")
         plan = quickest(least, problem, limits.began, limits, starts=starts)
     except OnchipError as no:

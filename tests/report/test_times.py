@@ -13,7 +13,8 @@ from onchip.machines.chip import Chip, Rates
 from onchip.planners.placement import PlacementOptions, plan
 from onchip.plans import Plan
 from onchip.report import html, summary, timeline
-from onchip.report.times import bars, short_time, times
+from onchip.report.times import bars, times
+from onchip.report.wording import short_time
 from run.planner import random_plan, roomy
 from strategies import network_of, random_network
 
@@ -34,11 +35,11 @@ def test_busy_times_add_up(rng: Random) -> None:
     made = random_plan(network, roomy(network), rng, RATED)
     found = times(made)
     assert found is not None
-    assert (
-        max(found.computing, found.copying) <= found.latency <= found.computing + found.copying - found.both
-    )
+    [copying] = found.copying
+    assert found.both is not None
+    assert max(found.computing, copying) <= found.latency <= found.computing + copying - found.both
     # One byte takes a microsecond, whatever crosses.
-    assert found.copying == made.result.dram_bytes * 10**6
+    assert copying == made.result.dram_bytes * 10**6
     assert sum(wait for _, wait in found.stalls) <= found.latency - found.computing
 
 

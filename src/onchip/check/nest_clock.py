@@ -25,6 +25,7 @@ from onchip.plans import Alloc, Free, Group, Instruction, Join, Load, Nest, Plan
 __all__ = [
     "NestClock",
     "channels_on",
+    "clock_of",
     "nest_times_of",
     "prove_on_chip",
     "tree_for",

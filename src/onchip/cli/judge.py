@@ -20,8 +20,7 @@ from onchip.multi_dnn.schedule_file import is_schedule
 from onchip.plans import Result
 from onchip.report.bounds import bounds_of
 from onchip.report.findings import repeats_sentence
-from onchip.report.times import short_time
-from onchip.report.wording import SENTENCE, visible
+from onchip.report.wording import SENTENCE, short_time, visible
 
 if TYPE_CHECKING:
     from onchip.results.proving import Proof

@@ -5,8 +5,7 @@ from __future__ import annotations
 from onchip.check.claims.standing import standing
 from onchip.planners.modules.table import module_table
 from onchip.plans import Plan
-from onchip.report.times import short_time
-from onchip.report.wording import SENTENCE, exact, visible
+from onchip.report.wording import SENTENCE, exact, short_time, visible
 
 __all__ = [
     "aimed",

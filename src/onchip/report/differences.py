@@ -11,8 +11,7 @@ from rich.text import Text
 
 from onchip.plans.differences import ABSENT, Difference, only_planning_time
 from onchip.report.grid import Grid
-from onchip.report.times import short_time
-from onchip.report.wording import visible
+from onchip.report.wording import short_time, visible
 
 __all__ = ["differences_table"]
 

@@ -11,8 +11,7 @@ from onchip.network import bits
 from onchip.plans import Alloc, Plan, is_proved
 from onchip.report.claims import aimed, in_orders, is_grouped
 from onchip.report.steps import Step, Timeline
-from onchip.report.times import short_time
-from onchip.report.wording import exact, short_size, visible
+from onchip.report.wording import exact, short_size, short_time, visible
 
 __all__ = [
     "Absence",

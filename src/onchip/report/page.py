@@ -79,6 +79,7 @@ def html(plan: Plan, beyond: WhatIf | None = None) -> str:
         nests=page_nests(nests),
         crossings=crossings.page_words(line),
         timed=lanes is not None,
+        nests_timed=lanes is not None and lanes["nests"],
         beyond=None if beyond is None else what_if.page_words(beyond),
         data=Markup(embedded({**_data(plan, line), "graph": graph, "times": lanes})),
         style=Markup(style),

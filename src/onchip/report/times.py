@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from onchip.plans import Load, Move, Plan, Run, Store
+from onchip.check.nest_clock import clock_of
+from onchip.check.nest_times import NoTimes, Totals
+from onchip.plans import Load, Move, Nest, Plan, Run, Store
+from onchip.report.nest_bars import nest_bars
 from onchip.report.steps import Crossing, Timeline
-from onchip.report.wording import visible
+from onchip.report.wording import short_time, visible
 
-__all__ = ["Times", "bars", "rows", "sentence", "short_time", "times"]
+__all__ = ["Times", "bars", "rows", "sentence", "times"]
 
 Interval = tuple[int, int]
 
@@ -19,15 +22,16 @@ Interval = tuple[int, int]
 class Times:
     """Picoseconds of a plan whose chip has rates.
 
-    `computing` is the time with an operator running, `copying` with a busy DMA channel, `both` with both;
-    `stalls` are the longest waits of an operator for its data, as (operator, picoseconds), longest first.
+    `computing` is the time with an operator running, `copying` that of every DMA channel; `both` the time
+    with both, None for nests, whose copies run beside the steps of one group. `stalls` are the longest waits
+    of an operator, or of the steps of a group, for its data, as (name, picoseconds), longest first.
     """
 
     latency: int
     bound: int | None
     computing: int
-    copying: int
-    both: int
+    copying: tuple[int, ...]
+    both: int | None
     stalls: tuple[tuple[str, int], ...]
 
 
@@ -36,23 +40,51 @@ def times(plan: Plan) -> Times | None:
     latency = plan.result.latency_picoseconds
     if not plan.timing or latency is None:
         return None
-    runs, copies = _lanes(plan)
+    nests = _nests(plan)
     stalls = []
     ended = 0
     for timed in plan.timing:
         instruction = plan.program[timed.index]
         if isinstance(instruction, Run):
-            if timed.start > ended:
-                stalls.append((instruction.operator, timed.start - ended))
-            ended = timed.end
-    return Times(
-        latency,
-        plan.result.latency_lower_bound_picoseconds,
-        _length(runs),
-        _length(copies),
-        _shared(runs, copies),
-        tuple(sorted(stalls, key=lambda row: -row[1])),
-    )
+            inside = timed.end - max(timed.start, ended) - nests[timed.index].running if nests else 0
+            wait = max(0, timed.start - ended) + max(0, inside)
+            if wait:
+                stalls.append((instruction.operator, wait))
+            ended = max(ended, timed.end)
+    longest = tuple(sorted(stalls, key=lambda row: -row[1]))
+    bound = plan.result.latency_lower_bound_picoseconds
+    if nests:
+        running = sum(totals.running for totals in nests.values())
+        return Times(latency, bound, running, _channels(plan, nests.values()), None, longest)
+    runs, copies = _lanes(plan)
+    return Times(latency, bound, _length(runs), (_length(copies),), _shared(runs, copies), longest)
+
+
+def _nests(plan: Plan) -> dict[int, Totals]:
+    """Return what the steps and transfers of every run take, by instruction; nothing where the times are not
+    those of nests."""
+    if plan.chip.tiles is None or not any(isinstance(group.tiling, Nest) for group in plan.groups):
+        return {}
+    clock = clock_of(plan)
+    try:
+        clock.times()
+    except NoTimes:
+        return {}
+    return clock.totals()
+
+
+def _channels(plan: Plan, nests: Iterable[Totals]) -> tuple[int, ...]:
+    """Return the picoseconds of every channel's transfers, copies of whole tensors included."""
+    tiles = plan.chip.tiles
+    assert tiles is not None
+    busy = [0] * len(tiles.channels)
+    for totals in nests:
+        busy = [a + b for a, b in zip(busy, totals.busy, strict=True)]
+    for timed in plan.timing:
+        step = plan.program[timed.index]
+        if isinstance(step, Load | Store):
+            busy[tiles.first("loads" if isinstance(step, Load) else "stores")] += timed.end - timed.start
+    return tuple(busy)
 
 
 def _lanes(plan: Plan) -> tuple[list[Interval], list[Interval]]:
@@ -70,14 +102,16 @@ def _lanes(plan: Plan) -> tuple[list[Interval], list[Interval]]:
 
 
 def bars(plan: Plan, line: Timeline) -> dict[str, Any] | None:
-    """Return the page's bars: (lane, start, end, name, kind, step, bytes) of every run and copy.
+    """Return the page's lanes, and (lane, start, end, name, kind, step, bytes) of every run and copy.
 
-    Times are in picoseconds. Lane 0 are the operators, lane 1 the DMA channel. None for a plan that states no
-    times.
+    Times are in picoseconds. Lane 0 are the operators, lane 1 the DMA channel; of nests see `nest_bars`. None
+    for a plan that states no times.
     """
     latency = plan.result.latency_picoseconds
     if not plan.timing or not latency:
         return None
+    if _nests(plan):
+        return nest_bars(plan, {timed.index: line.step_at(timed.index) for timed in plan.timing})
     crossed: dict[int, list[Crossing]] = {}
     for c in line.crossings:
         crossed.setdefault(c.instruction, []).append(c)
@@ -99,19 +133,25 @@ def bars(plan: Plan, line: Timeline) -> dict[str, Any] | None:
         elif isinstance(instruction, Load | Store):
             kind = moved[0].kind.partition("_")[0] if moved else "reload"
             found.append((1, timed.start, timed.end, visible(instruction.tensor), kind, of, n))
-    return {"latency": latency, "bars": sorted(found)}
+    lanes = ["Operators", "Copies" if plan.chip.memories else "DRAM copies"]
+    return {"latency": latency, "nests": False, "lanes": lanes, "bars": sorted(found)}
 
 
 def rows(found: Times) -> list[tuple[str, str]]:
     """Return (time, description) for a table."""
-    hidden = (
-        f", {100 * found.both / found.copying:.0f} % of it while an operator runs" if found.copying else ""
-    )
+    hidden = ""
+    if found.both is not None and found.copying[0]:
+        hidden = f", {100 * found.both / found.copying[0]:.0f} % of it while an operator runs"
     result = [
         (short_time(found.latency), f"one inference{_gap(found)}"),
         (short_time(found.computing), "operators run"),
-        (short_time(found.copying), f"DRAM copies{hidden}"),
+        *(
+            (short_time(busy), f"DRAM copies{_channel(found, n)}{hidden}")
+            for n, busy in enumerate(found.copying)
+        ),
     ]
+    if found.both is None:
+        result.append((short_time(found.latency - found.computing), "no operator runs"))
     if found.stalls:
         name, wait = found.stalls[0]
         rest = len(found.stalls) - 1
@@ -123,12 +163,19 @@ def rows(found: Times) -> list[tuple[str, str]]:
 def sentence(found: Times) -> str:
     """Return a plain sentence on what bounds the latency."""
     share = 100 * found.computing / found.latency if found.latency else 100
-    copying = 100 * found.copying / found.latency if found.latency else 0
-    by = "its operators" if found.computing >= found.copying else "its DRAM copies"
+    most = max(found.copying)
+    copying = 100 * most / found.latency if found.latency else 0
+    by = "its operators" if found.computing >= most else "its DRAM copies"
     return (
         f"One inference takes {short_time(found.latency)}{_gap(found)}, bound by {by}:"
-        f" operators run {share:.0f} % of the time, DRAM copies go on {copying:.0f} %."
+        f" operators run {share:.0f} % of the time,"
+        f" DRAM copies{_channel(found, found.copying.index(most))} go on {copying:.0f} %."
     )
+
+
+def _channel(found: Times, n: int) -> str:
+    """Return which channel, where there are several."""
+    return f" through channel {n}" if len(found.copying) > 1 else ""
 
 
 def _gap(found: Times) -> str:
@@ -137,18 +184,6 @@ def _gap(found: Times) -> str:
     if found.bound == found.latency:
         return ", proven least"
     return f", no plan takes less than {short_time(found.bound)}"
-
-
-def short_time(picoseconds: int) -> str:
-    """Return the time in a short unit: `1.23 ms`."""
-    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
-        if picoseconds >= size:
-            return (
-                f"{picoseconds / size:.3g} {unit}"
-                if picoseconds < 999.5 * size
-                else f"{picoseconds / size:,.0f} {unit}"
-            )
-    return f"{picoseconds} ps"
 
 
 def _length(intervals: Iterable[Interval]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onchip.base.units import exact, short_size
 
-__all__ = ["SENTENCE", "SPACE", "exact", "short_size", "shorten", "visible"]
+__all__ = ["SENTENCE", "SPACE", "exact", "short_size", "short_time", "shorten", "visible"]
 
 _LONGEST = 240
 
@@ -33,3 +33,15 @@ def shorten(text: str, width: int) -> str:
         return text
     head = (width - 1) // 3
     return text[:head] + "…" + text[len(text) - (width - 1 - head) :]
+
+
+def short_time(picoseconds: int) -> str:
+    """Return the time in a short unit: `1.23 ms`."""
+    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
+        if picoseconds >= size:
+            return (
+                f"{picoseconds / size:.3g} {unit}"
+                if picoseconds < 999.5 * size
+                else f"{picoseconds / size:,.0f} {unit}"
+            )
+    return f"{picoseconds} ps"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from onchip.base.errors import AMONG
 from onchip.report.shell import asset, hash_of, template, version
-from onchip.report.times import short_time
-from onchip.report.wording import short_size, shorten, visible
+from onchip.report.wording import short_size, short_time, shorten, visible
 from onchip.sweeps.curves import ALL, Curve, Spot
 from onchip.sweeps.drawing import chart, key
 from onchip.sweeps.run import Outcome

@@ -55,11 +55,13 @@ def test_the_least_energy_is_that_of_the_fewest_bytes() -> None:
 
 
 @pytest.mark.parametrize("budget", [48, 90])
-def test_of_plans_of_the_least_energy_a_fast_one_is_taken(budget: int) -> None:
+def test_of_plans_of_the_least_energy_and_of_the_fewest_bytes_a_fast_one_is_taken(budget: int) -> None:
+    """Within 48 bytes the nests of fewest bytes take 158 ns with one copy of every buffer."""
     energy, fewest = planned("energy", budget).result, planned("traffic", budget).result
     assert energy.energy_picojoules == fewest.energy_picojoules
-    assert energy.latency_picoseconds is not None
-    assert energy.latency_picoseconds < (fewest.latency_picoseconds or 158_000)
+    for one in (energy, fewest):
+        assert one.latency_picoseconds is not None
+        assert one.latency_picoseconds < 158_000
 
 
 def test_the_least_product_is_no_more_than_that_of_other_objectives() -> None:

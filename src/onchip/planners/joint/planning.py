@@ -16,10 +16,10 @@ from onchip.network import Network
 from onchip.network.repeats import has_repeats
 from onchip.planners.joint.by_bytes import SEARCHED, FewestBytes, Joint
 from onchip.planners.joint.energy import with_energy
+from onchip.planners.joint.large_tiles import with_large_tiles
 from onchip.planners.joint.options import DEFAULTS, JointOptions, refuse
 from onchip.planners.joint.recompute import with_repeats
 from onchip.planners.joint.timed import Goal, hastened_plans, quickest
-from onchip.planners.joint.widened import widened
 from onchip.planners.limits import Limits
 from onchip.planners.placement import PlacementOptions
 from onchip.plans import Plan
@@ -114,7 +114,7 @@ def _in_bytes(
     timed = chip.tiles is not None and options.nests
     run = FewestBytes(network, chip, budget, options, placing, limits.until(SEARCHED) if timed else limits)
     made = run.run()
-    wide = widened(made.plan, limits)
+    wide = with_large_tiles(made.plan, limits)
     if wide is not made.plan:
         made = replace(made, plan=_certified_again(wide, run.began))
     found = [made.plan]
@@ -181,7 +181,7 @@ def _in_time(
         limits.until(BYTES),
     )
     made = run.run()
-    wide = widened(made.plan, limits)
+    wide = with_large_tiles(made.plan, limits)
     return replace(made, plan=quickest(wide, run.problem, run.began, limits, goal, tiled=options.dram_tiles))
 
 
@@ -201,7 +201,7 @@ def _in_energy(
     until = limits.until(SEARCHED) if timed else limits
     run = FewestBytes(network, chip, budget, options, replace(placing, objective="traffic"), until)
     made = run.run()
-    wide = widened(made.plan, limits)
+    wide = with_large_tiles(made.plan, limits)
     found = [with_energy(wide, chip, run.joins, run.began)]
     for other in hastened_plans(wide, run.problem, limits) if timed else ():
         with suppress(IllegalPlan):  # a run over an operand, which a nest may not

@@ -10,7 +10,10 @@ from onchip.network.axes import ALL, GroupAxes, Use
 from onchip.planners.nests.sums import Above, PartialSums
 from onchip.plans.nest import Leaf, Loop, Nest, leaves
 
-__all__ = ["scratch_of", "widened"]
+__all__ = ["Place", "places", "scratch_of", "tile_at", "widened", "with_tile"]
+
+Place = tuple[int, ...]
+"""The way to an item, by its place in every body; at a leaf, a slice of it stands behind."""
 
 
 def widened(
@@ -50,10 +53,6 @@ def scratch_of(
     return _Scratch(group, leaving, whole, alignment, accumulator).of(nest)
 
 
-Place = tuple[int, ...]
-"""The way to an item, by its place in every body; at a leaf, a slice of it stands behind."""
-
-
 class _Wide:
     """A nest whose tiles grow while it fits."""
 
@@ -72,23 +71,15 @@ class _Wide:
         self.sizes = {op.name: op.axes for op in group.operators}
 
     def places(self) -> list[Place]:
-        return list(_places(self.nest.body, ()))
+        return list(places(self.nest.body))
 
     def tile(self, place: Place) -> tuple[int, int]:
         """The tile at a place, and the largest that it may have."""
-        items, item = self.nest.body, None
-        for i in place:
-            if isinstance(item, Leaf):
-                axis, tile = item.slices[i]
-                return tile, self.sizes[item.operator][axis]
-            item = items[i]
-            items = item.body if isinstance(item, Loop) else ()
-        assert isinstance(item, Loop)
-        name, axis = item.over[0]
-        return item.tile, -(-self.sizes[name][axis] // 2)
+        tile, size, of_loop = tile_at(self.nest, self.sizes, place)
+        return tile, -(-size // 2) if of_loop else size
 
     def attempt(self, place: Place, tile: int) -> bool:
-        nest = replace(self.nest, body=_with(self.nest.body, place, tile))
+        nest = replace(self.nest, body=with_tile(self.nest.body, place, tile))
         if self.scratch.of(nest) > self.room:
             return False
         self.nest = nest
@@ -111,16 +102,33 @@ class _Wide:
         return low > tile
 
 
-def _places(items: Sequence[Loop | Leaf], above: Place) -> Iterator[Place]:
+def places(items: Sequence[Loop | Leaf], above: Place = ()) -> Iterator[Place]:
+    """Yield the place of every loop and of every slice of a leaf, inner slices first."""
     for i, item in enumerate(items):
         if isinstance(item, Leaf):
             yield from ((*above, i, n) for n in reversed(range(len(item.slices))))
         else:
             yield (*above, i)
-            yield from _places(item.body, (*above, i))
+            yield from places(item.body, (*above, i))
 
 
-def _with(items: tuple[Loop | Leaf, ...], place: Place, tile: int) -> tuple[Loop | Leaf, ...]:
+def tile_at(nest: Nest, sizes: Mapping[str, Sequence[int]], place: Place) -> tuple[int, int, bool]:
+    """Return the tile at a place, the size of its axis, and whether it is a loop's; `sizes` are those of
+    every operator's axes."""
+    items, item = nest.body, None
+    for i in place:
+        if isinstance(item, Leaf):
+            axis, tile = item.slices[i]
+            return tile, sizes[item.operator][axis], False
+        item = items[i]
+        items = item.body if isinstance(item, Loop) else ()
+    assert isinstance(item, Loop)
+    name, axis = item.over[0]
+    return item.tile, sizes[name][axis], True
+
+
+def with_tile(items: tuple[Loop | Leaf, ...], place: Place, tile: int) -> tuple[Loop | Leaf, ...]:
+    """Return a body with another tile at a place."""
     at, *rest = place
     item = items[at]
     new: Loop | Leaf
@@ -129,7 +137,7 @@ def _with(items: tuple[Loop | Leaf, ...], place: Place, tile: int) -> tuple[Loop
         slices[rest[0]] = (slices[rest[0]][0], tile)
         new = replace(item, slices=tuple(slices))
     elif rest:
-        new = replace(item, body=_with(item.body, tuple(rest), tile))
+        new = replace(item, body=with_tile(item.body, tuple(rest), tile))
     else:
         new = replace(item, tile=tile)
     return (*items[:at], new, *items[at + 1 :])

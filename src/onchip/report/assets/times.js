@@ -1,13 +1,15 @@
-// When operators run and when the DRAM channel is busy: one canvas, two lanes, an axis of time.
+// When operators run and when DRAM channels are busy: one canvas, a lane for each, an axis of time.
 const clock = document.getElementById("clock");
 const ticking = clock.getContext("2d");
 const T = plan.times;
 const bars = T.bars.map(([lane, start, end, name, kind, step, bytes]) => ({ lane, start, end, name, kind, step, bytes }));
-const lanes = [0, 1].map((lane) => bars.filter((bar) => bar.lane === lane));
+const lanes = T.lanes.map((_, lane) => bars.filter((bar) => bar.lane === lane));
 const shown = { from: 0, to: T.latency, bar: null, width: 0 };
-const LANE = { left: 110, right: 12, tops: [26, 96], height: 54, all: 166 };
-const KINDS = { run: "activation-0", compulsory: "compulsory", spill: "spill", reload: "reload", stream: "weights", move: "occupancy" };
-const SAID = { run: "operator runs", compulsory: "compulsory copy", spill: "spill", reload: "reload", stream: "weights and streamed operands", move: "move on chip" };
+const LANE = { left: 110, right: 12, tops: T.lanes.map((_, lane) => 26 + 70 * lane), height: 54, all: 26 + 70 * T.lanes.length };
+const KINDS = { run: "activation-0", compulsory: "compulsory", spill: "spill", reload: "reload", stream: "weights", move: "occupancy",
+  group: "activation-1", fetch: "compulsory", store: "spill", period: "line", several: "occupancy" };
+const SAID = { run: "operator runs", compulsory: "compulsory copy", spill: "spill", reload: "reload", stream: "weights and streamed operands", move: "move on chip",
+  group: "group runs, and its copies", fetch: "fetch", store: "store", period: "turns that repeat the one before", several: "fetches and stores" };
 
 function since(ps) {
   for (const [unit, size] of [["s", 1e12], ["ms", 1e9], ["µs", 1e6], ["ns", 1e3]])
@@ -33,7 +35,7 @@ function drawTimes() {
   t.font = FONT;
   t.fillStyle = ink.paper;
   t.fillRect(0, 0, shown.width, LANE.all);
-  ["Operators", plan.memories.length ? "Copies" : "DRAM copies"].forEach((text, lane) => {
+  T.lanes.forEach((text, lane) => {
     t.fillStyle = ink.well;
     t.fillRect(LANE.left, LANE.tops[lane], right - LANE.left, LANE.height);
     t.fillStyle = ink.ink;
@@ -62,7 +64,7 @@ function drawTimes() {
       t.fillRect(x0, top, wide, LANE.height);
       drawn = x1;
       if (wide > 34) {
-        t.fillStyle = ink["on-fill"];
+        t.fillStyle = ink[bar.kind === "period" ? "ink" : "on-fill"];
         t.textAlign = "left";
         t.fillText(fitText(bar.name, wide - 8, 3, t), x0 + 4, top + LANE.height / 2 + 4);
       }
@@ -145,7 +147,7 @@ clock.addEventListener("keydown", (event) => {
   const next = { ArrowLeft: Math.max(0, at - 1), ArrowRight: Math.min(last, at + 1), Home: 0, End: last }[event.key];
   if (next !== undefined && all.length) shown.bar = all[next];
   else if ((event.key === "ArrowUp" || event.key === "ArrowDown") && shown.bar) {
-    const other = lanes[event.key === "ArrowUp" ? 0 : 1], from = shown.bar.start;
+    const other = lanes[shown.bar.lane + (event.key === "ArrowUp" ? -1 : 1)] || [], from = shown.bar.start;
     shown.bar = other.find((bar) => bar.end > from) || shown.bar;
   } else if (event.key === "+" || event.key === "=") return zoomTimes(0.5, shown.bar ? (shown.bar.start + shown.bar.end) / 2 : undefined);
   else if (event.key === "-") return zoomTimes(2);

@@ -19,7 +19,7 @@ from onchip.check.nest_times import NestTimes, NoTimes
 from onchip.check.nest_walk import Tree
 from onchip.check.units import streams_of, units_of
 from onchip.network import Network, bits
-from onchip.planners.joint.timed.rooms import free_ranges, largest
+from onchip.planners.joint.rooms import free_ranges, largest
 from onchip.planners.limits import Limits
 from onchip.plans import Alloc, Free, Group, Instruction, Load, Nest, Plan, Run, Scratch
 

@@ -16,13 +16,13 @@ from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.vector_work import vector_operations
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.renamed import renamed
+from onchip.planners.joint.rooms import RunAt, free_ranges, largest, runs_of
 from onchip.planners.joint.timed.aim import Aim
 from onchip.planners.joint.timed.compiled import Compiled, NestTime, compiled_for
 from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.lying import ROWS, Lying
 from onchip.planners.joint.timed.nests_for import NestsFor, opened_nest, spelled_nest
 from onchip.planners.joint.timed.pricing import Priced, TimedGroup
-from onchip.planners.joint.timed.rooms import RunAt, free_ranges, largest, runs_of
 from onchip.planners.joint.timed.spelled import bare
 from onchip.planners.limits import Limits
 from onchip.planners.nests import group_key

@@ -16,6 +16,7 @@ from onchip.base.errors import NegativeAnswer
 from onchip.machines.chip import Chip, Rates
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
+from onchip.planners.joint.large_tiles import larger
 from onchip.planners.joint.timed.compiled import NestTime
 from onchip.planners.joint.timed.hasten import Fastest
 from onchip.planners.joint.timed.nests_for import NestsFor
@@ -52,7 +53,23 @@ class FewestBytes(Fastest):
     ) -> Priced | None:
         group = self.group(operators, streamed)
         nest = own or NestsFor(self.problem, group, self.limits).fewest_bytes(room)
-        return None if nest is None else self.priced(group, nest, room)
+        if nest is None:
+            return None
+        of, wide = self.problem, None
+        if own is None:
+            made = larger(
+                of.network,
+                group.group(nest),
+                operators,
+                group.streamed,
+                room,
+                alignment=of.alignment,
+                accumulator=of.accumulator,
+            )
+            assert isinstance(made.tiling, Nest)
+            wide = self.priced(group, made.tiling, room)
+        small = self.priced(group, nest, room)
+        return min((one for one in (wide, small) if one is not None), key=self.cost, default=None)
 
 
 class Sliced(FewestBytes):

@@ -20,7 +20,7 @@ from onchip.plans import Plan
 
 __all__ = ["hastened_plans"]
 
-EFFORT, LEAST, TOGETHER = 2_000_000, 100_000, 20_000_000
+EFFORT, LEAST, TOGETHER = 2_000_000, 100_000, 8_000_000
 """The most and the least effort of the search for one group, and that for all groups that differ in more than
 names."""
 
