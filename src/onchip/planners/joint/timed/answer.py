@@ -59,10 +59,10 @@ PROMISING = 4
 many."""
 
 SPACE = (
-    "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies and"
-    " sides of the array, each operator run at least once; the plan: the groups of fewest bytes, whole"
-    " operators, or neighbours of the network's order with tensors streamed or whole between them, each in the fastest nest"
-    " found, and tensors between them in DRAM row by row or in tiles"
+    "the bound: every plan of nests, one after another or beside each other, of any tiles, homes, copies"
+    " and sides of the array, each operator run at least once; the plan: the groups of fewest bytes, whole"
+    " operators, or neighbours of the network's order with tensors streamed or whole between them, each in"
+    " the fastest nest found, and tensors between them in DRAM row by row or in tiles"
 )
 
 
