@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["Section", "marks", "put_into", "write"]
+__all__ = ["Section", "marks", "put_into", "tables_into", "write"]
 
 Section = Callable[[], Iterator[str]]
 """The lines of a section, each as soon as it is known."""
@@ -26,6 +27,31 @@ def put_into(page: str, name: str, text: str) -> str:
     if not begun or not ended:
         raise SystemExit(f"the page has no {begin} ... {end}")
     return f"{before}{begin}\n{text}\n{end}{after}"
+
+
+def tables_into(page: str, printed: str) -> str:
+    """The page with the rows of every printed table in its table of the same heading, where both have one."""
+    new, old = _tables(printed), _tables(page)
+    lines = page.splitlines()
+    places = []
+    for heading, begun in old.items():
+        if len(begun) == 1 and len(new.get(heading, ())) == 1:
+            places.append((*begun[0], *new[heading][0]))
+    source = printed.splitlines()
+    for first, end, begin, behind in sorted(places, reverse=True):
+        lines[first:end] = source[begin:behind]
+    return "\n".join(lines) + ("\n" if page.endswith("\n") else "")
+
+
+def _tables(text: str) -> dict[str, list[tuple[int, int]]]:
+    """By heading where tables of a text are: the numbers of their first row's line, and of the one behind."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    lines = text.splitlines()
+    for n, line in enumerate(lines):
+        if n and re.fullmatch(r"[|:\- ]*-[|:\- ]*", line) and lines[n - 1].startswith("|"):
+            end = next((m for m in range(n + 1, len(lines)) if not lines[m].startswith("|")), len(lines))
+            found.setdefault(lines[n - 1].strip(), []).append((n + 1, end))
+    return found
 
 
 def write(sections: Mapping[str, Section], page: Path | None) -> None:

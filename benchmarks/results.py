@@ -7,9 +7,9 @@ makes which page is in `results_pages.py`.
 
 `--quick` runs those whose figures are counts and come soon, prints them, and holds every row of their
 tables to the page: a row that the page does not have ends it with exit code 1. Times are passed over,
-since they are the machine's. The full run puts sections into their pages where a script can (`--into`) and
-says how many rows of the page it changed; it writes what others print to build/results/, and says how many
-of those rows stand on the page as they are. DATA files of two-step scripts are kept there, too: measured
+since they are the machine's. The full run puts sections into their pages where a script can (`--into`), and
+tables that others print into the page's table of the same heading; it says how many rows of the page it
+changed. It writes what these print to build/results/, and says how many of those rows stood on the page. DATA files of two-step scripts are kept there, too: measured
 networks are not measured again. A command that needs files or checkouts that others publish is left out
 where they are not there, with a line that says so; its rows stay as they are on the page.
 
@@ -31,7 +31,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from page_marks import put_into
+from page_marks import put_into, tables_into
 from results_pages import DECIMAL, KEPT, RESULTS, ROOT, Quick, Result, filled, lacking, wanting
 
 CPU = ROOT / "benchmarks" / "results_cpu.json"
@@ -111,12 +111,12 @@ def full(result: Result) -> bool:
         if code:
             say(f"{result.page}: ended with {code}")
             return False
-    if any("--into" in command for command in result.commands):
-        say(f"{result.page}: {changed(before, text_of(result), result.clock)}")
     if any(part.strip() for part in printed):
-        kept = KEPT / f"{Path(result.page).stem}.txt"
-        kept.write_text("\n".join(printed), "utf-8")
-        say(f"{result.page}: printed tables are in {kept}; {standing(result, kept.read_text('utf-8'))}")
+        kept, text = KEPT / f"{Path(result.page).stem}.txt", "\n".join(printed)
+        kept.write_text(text, "utf-8")
+        say(f"{result.page}: printed tables are in {kept}; {standing(result, text)}")
+        (ROOT / "docs" / result.page).write_text(tables_into(text_of(result), text), "utf-8")
+    say(f"{result.page}: {changed(before, text_of(result), result.clock)}")
     return True
 
 

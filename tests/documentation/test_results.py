@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import results  # noqa: E402
+from page_marks import tables_into  # noqa: E402
 from results_pages import RESULTS, Quick, Result, lacking  # noqa: E402
 
 
@@ -96,3 +97,13 @@ def test_a_run_with_kept_data_is_not_noted(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "optimus.json").write_text("{}")
     assert results.noted("full", lambda _: True, one)
     assert results.measured() == {}
+
+
+def test_printed_tables_go_where_the_page_has_one_of_the_same_heading() -> None:
+    page = "# A\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n| 3 | 4 |\n\ntext\n\n| c |\n|---|\n| 5 |\n\n| c |\n|---|\n| 6 |\n"
+    printed = "| a | b |\n|---|--:|\n| 7 | 8 |\n\n| c |\n|---|\n| 9 |\n"
+    made = tables_into(page, printed)
+    assert made == page.replace(
+        "| 1 | 2 |\n| 3 | 4 |", "| 7 | 8 |"
+    )  # two tables of c: which one, nobody says
+    assert tables_into(made, printed) == made
