@@ -9,9 +9,10 @@ makes which page is in `results_pages.py`.
 tables to the page: a row that the page does not have ends it with exit code 1. Times are passed over,
 since they are the machine's. The full run puts sections into their pages where a script can (`--into`), and
 tables that others print into the page's table of the same heading; it says how many rows of the page it
-changed. It writes what these print to build/results/, and says how many of those rows stood on the page. DATA files of two-step scripts are kept there, too: measured
-networks are not measured again. A command that needs files or checkouts that others publish is left out
-where they are not there, with a line that says so; its rows stay as they are on the page.
+changed. It writes what these print to build/results/, and says how many of those rows stood on the page.
+DATA files of two-step scripts are kept there, too: measured networks are not measured again. A command that
+needs files or checkouts that others publish is left out where they are not there, with a line that says so;
+its rows stay as they are on the page.
 
 `--note` keeps the CPU seconds of each page in results_cpu.json, and writes them into docs/results.md. A page
 of which something was left out, or of which data were kept before, gets no figure.

@@ -100,7 +100,8 @@ def test_a_run_with_kept_data_is_not_noted(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_printed_tables_go_where_the_page_has_one_of_the_same_heading() -> None:
-    page = "# A\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n| 3 | 4 |\n\ntext\n\n| c |\n|---|\n| 5 |\n\n| c |\n|---|\n| 6 |\n"
+    twice = "| c |\n|---|\n| 5 |\n\n| c |\n|---|\n| 6 |\n"  # which one is meant, nobody says
+    page = f"# A\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n| 3 | 4 |\n\ntext\n\n{twice}"
     printed = "| a | b |\n|---|--:|\n| 7 | 8 |\n\n| c |\n|---|\n| 9 |\n"
     made = tables_into(page, printed)
     assert made == page.replace(

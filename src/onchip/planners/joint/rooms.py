@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onchip.plans import Alloc, Free, Group, Load, Plan, Run
 
-__all__ = ["RunAt", "free_ranges", "largest", "runs_of"]
+__all__ = ["Range", "RunAt", "free_ranges", "largest", "runs_of"]
 
 Range = tuple[int, int]
 

@@ -7,9 +7,9 @@ where the whole plan is faster.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from onchip.check.nest_clock import channels_on, tree_for, work_of
@@ -19,7 +19,7 @@ from onchip.check.nest_times import NestTimes, NoTimes
 from onchip.check.nest_walk import Tree
 from onchip.check.units import streams_of, units_of
 from onchip.network import Network, bits
-from onchip.planners.joint.rooms import free_ranges, largest
+from onchip.planners.joint.rooms import Range, free_ranges, largest
 from onchip.planners.limits import Limits
 from onchip.plans import Alloc, Free, Group, Instruction, Load, Nest, Plan, Run, Scratch
 
@@ -32,12 +32,12 @@ def side_by_side(plan: Plan, limits: Limits) -> Plan:
     A group that is beside none waits for all before it. So groups that follow each other beside one another
     take as long wherever they begin, and each is tried in their time alone.
     """
-    times = _Times(plan)
+    times, places = _Times(plan), _Places(plan)
     names = [step.operator for step in plan.program if isinstance(step, Run)]
     together, taken = names[:1], times.of(names[:1])
     for before, name in pairwise(names):
         alone = times.of([name])
-        tried = None if limits.over() else _beside(plan, before, name)
+        tried = None if limits.over() else places.beside(plan, before, name)
         if tried is not None and taken is not None and alone is not None:
             both = times.of([*together, name])
             if both is not None and both < taken + alone:
@@ -84,43 +84,68 @@ class _Times:
         return clock.finish()
 
 
-def _beside(plan: Plan, before: str, name: str) -> Plan | None:
-    """Return a plan with one group beside the one before it; None where there is no room, or it may not."""
-    program = list(plan.program)
-    first = next(n for n, step in enumerate(program) if isinstance(step, Run) and step.operator == before)
-    last = next(n for n, step in enumerate(program) if isinstance(step, Run) and step.operator == name)
-    groups = {group.name: group for group in plan.groups}
-    run = program[first]
-    assert isinstance(run, Run)
-    reads, writes = _touched(plan.network, groups[name])
-    made = _touched(plan.network, groups[before])[1]
-    if {t for t, _ in run.streaming} & made & reads:
-        return None
-    between = program[first + 1 : last]
-    if not all(isinstance(step, Alloc | Free | Scratch) for step in between):
-        return None
-    mine = [step for step in between if isinstance(step, Alloc) and step.tensor in writes]
-    if any(step.over is not None for step in mine):
-        return None
-    sizes = {t.name: plan.chip.round_up(t.bytes) for t in plan.network.tensors}
-    taken, other = _taken(plan, first, sizes)
-    behind, _ = _taken(plan, last, sizes)
-    own = [(step.address, step.address + sizes[step.tensor]) for step in mine]
-    if any(low < high_ and low_ < high for low, high in own for low_, high_ in (*taken, *other)):
-        return None
-    low, high = largest(free_ranges([*taken, *other, *behind, *own], plan.budget, plan.chip.alignment_bytes))
-    if high - low < groups[name].scratch_bytes:
-        return None
-    scratch = [Scratch(name, low)] if groups[name].scratch_bytes else []
-    rest = [step for step in between if step not in mine and not _of(step, name)]
-    moved = [*program[:first], *mine, *scratch, run, *rest, *program[last:]]
-    changed = []
-    for group in plan.groups:
-        if group.name == name:
-            assert isinstance(group.tiling, Nest)
-            group = replace(group, tiling=replace(group.tiling, beside=True))
-        changed.append(group)
-    return replace(plan, program=tuple(moved), groups=tuple(changed))
+class _Places:
+    """The bytes that are taken at the groups of a plan, which are looked at in turn."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.budget, self.alignment = plan.budget, plan.chip.alignment_bytes
+        self.size = {t.name: plan.chip.round_up(t.bytes) for t in plan.network.tensors}
+        self.reserved = {group.name: plan.chip.round_up(group.scratch_bytes) for group in plan.groups}
+        self.touched = {group.name: _touched(plan.network, group) for group in plan.groups}
+        self.scratch = {group.name: group.scratch_bytes for group in plan.groups}
+        self.walked, self.here = 0, _Taken()
+
+    def beside(self, plan: Plan, before: str, name: str) -> Plan | None:
+        """Return a plan with one group beside the one before it; None where there is no room, or it may not.
+
+        What stands in front of the group before is as in the plan that was looked at last.
+        """
+        program = plan.program
+        first = _run_of(program, before, self.walked)
+        last = _run_of(program, name, first)
+        for step in program[self.walked : first]:
+            self.here.follow(step, self.size, self.reserved)
+        self.walked = first
+        run = program[first]
+        assert isinstance(run, Run)
+        reads, writes = self.touched[name]
+        if {t for t, _ in run.streaming} & self.touched[before][1] & reads:
+            return None
+        between = program[first + 1 : last]
+        if not all(isinstance(step, Alloc | Free | Scratch) for step in between):
+            return None
+        mine = [step for step in between if isinstance(step, Alloc) and step.tensor in writes]
+        if any(step.over is not None for step in mine):
+            return None
+        taken, behind = self.here.ranges(), self.here.copy()
+        for step in program[first:last]:
+            behind.follow(step, self.size, self.reserved)
+        own = [(step.address, step.address + self.size[step.tensor]) for step in mine]
+        if any(low < high_ and low_ < high for low, high in own for low_, high_ in taken):
+            return None
+        every = [*taken, *behind.tensors.values(), *own]
+        low, high = largest(free_ranges(every, self.budget, self.alignment))
+        if high - low < self.scratch[name]:
+            return None
+        scratch = [Scratch(name, low)] if self.scratch[name] else []
+        rest = [step for step in between if step not in mine and not _of(step, name)]
+        moved = [*program[:first], *mine, *scratch, run, *rest, *program[last:]]
+        changed = []
+        for group in plan.groups:
+            if group.name == name:
+                assert isinstance(group.tiling, Nest)
+                group = replace(group, tiling=replace(group.tiling, beside=True))
+            changed.append(group)
+        return replace(plan, program=tuple(moved), groups=tuple(changed))
+
+
+def _run_of(program: Sequence[Instruction], name: str, begin: int) -> int:
+    """Return where a group runs, from an instruction on."""
+    for n in range(begin, len(program)):
+        step = program[n]
+        if isinstance(step, Run) and step.operator == name:
+            return n
+    raise ValueError(f"{name} runs no more")
 
 
 def _of(step: Instruction, name: str) -> bool:
@@ -134,24 +159,31 @@ def _touched(network: Network, group: Group) -> tuple[set[str], set[str]]:
         v = network.operator_id[operator]
         reads |= network.reads[v]
         writes |= network.writes[v]
-    names = [t.name for t in network.tensors]
-    return {names[t] for t in bits(reads & ~writes)}, {names[t] for t in bits(writes)}
+    tensors = network.tensors
+    return {tensors[t].name for t in bits(reads & ~writes)}, {tensors[t].name for t in bits(writes)}
 
 
-def _taken(
-    plan: Plan, until: int, sizes: dict[str, int]
-) -> tuple[Sequence[tuple[int, int]], Sequence[tuple[int, int]]]:
-    """Return the ranges that tensors take at an instruction, and those reserved for groups that run then."""
-    there: dict[str, tuple[int, int]] = {}
-    scratch: dict[str, tuple[int, int]] = {}
-    bytes_ = {group.name: plan.chip.round_up(group.scratch_bytes) for group in plan.groups}
-    for n, step in enumerate(plan.program[: until + 1]):
+@dataclass
+class _Taken:
+    """The ranges that tensors take, and those reserved for groups that have not run."""
+
+    tensors: dict[str, Range] = field(default_factory=dict)
+    scratch: dict[str, Range] = field(default_factory=dict)
+
+    def copy(self) -> _Taken:
+        return _Taken(dict(self.tensors), dict(self.scratch))
+
+    def ranges(self) -> list[Range]:
+        return [*self.tensors.values(), *self.scratch.values()]
+
+    def follow(self, step: Instruction, size: Mapping[str, int], reserved: Mapping[str, int]) -> None:
+        if isinstance(step, Alloc) and step.over is not None:
+            self.tensors.pop(step.over, None)  # its bytes are those of what is written there
         if isinstance(step, Load | Alloc):
-            there[step.tensor] = step.address, step.address + sizes[step.tensor]
+            self.tensors[step.tensor] = step.address, step.address + size[step.tensor]
         elif isinstance(step, Free):
-            del there[step.tensor]
+            del self.tensors[step.tensor]
         elif isinstance(step, Scratch):
-            scratch[step.operator] = step.address, step.address + bytes_[step.operator]
-        elif isinstance(step, Run) and n < until:
-            scratch.pop(step.operator, None)
-    return list(there.values()), list(scratch.values())
+            self.scratch[step.operator] = step.address, step.address + reserved[step.operator]
+        elif isinstance(step, Run):
+            self.scratch.pop(step.operator, None)
