@@ -224,6 +224,6 @@ def _nasnet(records: list[Row]) -> Iterator[Claim]:
             ""
             if more
             else "[which order of least peak](#orders-of-least-peak) decides it for Belady's rule; by the"
-            " greedy one none has more, but a few where [each operator stands by itself or the arena takes the"
-            " worst fit](#the-arena-in-other-readings): not explained",
+            " greedy one none has more, but a few where [each operator stands by itself or the arena takes"
+            " the worst fit](#the-arena-in-other-readings): not explained",
         )

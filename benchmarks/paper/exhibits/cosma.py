@@ -318,8 +318,8 @@ CLAIMS = (
         "NASNet-A at MH, Belady's rule",
         "the same sentence",
         "differs",
-        "not by the comparison's order, but by 7 of 9 orders of the same peak, nothing else changed; with each"
-        " operator by itself by all 9",
+        "not by the comparison's order, but by 7 of 9 orders of the same peak, nothing else changed; with"
+        " each operator by itself by all 9",
         "orders",
         "orders-of-least-peak",
         f"{SHOWN}::test_nasnets_orders_at_mr_and_mh",
