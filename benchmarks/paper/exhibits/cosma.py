@@ -244,8 +244,9 @@ CLAIMS = (
         "84 % over budgets",
         "the same sentence, under different memory budgets",
         "differs",
-        "by both settings, as in Fig. 3, 81 % merged and 86 with each operator by itself: that alone is"
-        " changed; activations 82 and 93, with parameters 80 and 77",
+        "by both settings, as in Fig. 3, 81 % merged and 86 with each operator by itself, on either side of"
+        " it: what an operator is, which the paper does not say, alone is changed; activations 82 and 93,"
+        " with parameters 80 and 77",
         "removed",
         "traffic-removed",
         SHARES,

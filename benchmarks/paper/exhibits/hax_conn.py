@@ -110,7 +110,7 @@ TABLES = (
         f"{TESTS}/test_solve.py::test_herald_balances_load_and_forgets_transitions",
         "agrees",
         "all six features are there; of the seven others the three that the paper evaluates are rebuilt, each"
-        " without what the table denies it",
+        " without what section 2 denies it; the table's marks are not in the text we have",
     ),
     Exhibit(
         "Table 2",
