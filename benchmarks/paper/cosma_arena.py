@@ -167,9 +167,11 @@ def orders() -> Iterator[str]:
     yield "| orders of least peak that have more than the own | " + " | ".join(counts) + " |"
 
 
-def orders_of_least_peak(name: str, seeds: int = SEEDS) -> Iterator[tuple[int, ...]]:
+def orders_of_least_peak(
+    name: str, graph: Literal["fused", "op"] = "fused", seeds: int = SEEDS
+) -> Iterator[tuple[int, ...]]:
     """Orders of the least peak, from the search with operators numbered anew each time."""
-    problem = Problem.of(onchip.load(f"zoo:{name}").network)
+    problem = Problem.of(onchip.load(f"zoo:{name}", granularity=graph).network)
     count = len(problem.inputs)
     for seed in range(seeds):
         new = list(range(count))

@@ -14,12 +14,15 @@ from cosma_data import percent
 from cosma_settings import BUDGETS, GENERIC, HUMAN, NAS, TITLES, WEIGHTS
 
 import onchip
+from onchip.comparison.baselines.replacement import Rule
 from onchip.planners.placement import PlacementOptions, Problem, minimum_peak, plan
 
 __all__ = ["Case", "all_readings", "idle", "less_equal_more", "removed"]
 
 Arena = tuple[str, str]
 """A fit and an order."""
+Graph = Literal["fused", "op"]
+GRAPHS: tuple[Graph, ...] = ("fused", "op")
 ARENAS: tuple[Arena, ...] = tuple(product(FITS, ORDERS))
 
 
@@ -39,12 +42,12 @@ class Case:
 @cache
 def cases() -> tuple[Case, ...]:
     """All that the comparison has: the four networks found by search with activations only."""
-    human = product(HUMAN, ("fused", "op"), WEIGHTS)
-    nas = product(NAS, ("fused", "op"), WEIGHTS[:1])
+    human = product(HUMAN, GRAPHS, WEIGHTS)
+    nas = product(NAS, GRAPHS, WEIGHTS[:1])
     return tuple(case for asked in (*human, *nas) for case in _budgets(*asked))
 
 
-def _budgets(name: str, graph: str, tensors: Literal["streamed", "resident"]) -> Iterator[Case]:
+def _budgets(name: str, graph: Graph, tensors: Literal["streamed", "resident"]) -> Iterator[Case]:
     network = seen(name, graph, tensors)
     problem = Problem.of(network)
     peak = minimum_peak(problem)
@@ -65,9 +68,10 @@ def _budgets(name: str, graph: str, tensors: Literal["streamed", "resident"]) ->
         yield Case(name, graph, tensors, at, exact, schemes)
 
 
-def idle(found: Sequence[Case], arena: Arena) -> dict[str, int]:
-    """Of the ten networks those without traffic at MP in any of the four schemes, in how many cases."""
-    none = [case.network for case in found if case.at == "MP" and not any(case.schemes[arena])]
+def idle(found: Sequence[Case], arena: Arena, graph: str) -> dict[str, int]:
+    """Of the ten networks those without traffic at MP in any of the four schemes, in how many settings."""
+    at_peak = (case for case in found if case.at == "MP" and case.graph == graph)
+    none = [case.network for case in at_peak if not any(case.schemes[arena])]
     return {name: none.count(name) for name in HUMAN if name in none}
 
 
@@ -93,38 +97,50 @@ def less_equal_more(found: Sequence[Case], arena: Arena) -> tuple[int, int, int]
     )
 
 
-def _greedy_at_mh(arena: Arena) -> str:
-    """Of NASNet-A's orders of least peak those that have more at MH than its own, by the greedy rule."""
-    network = onchip.load(f"zoo:{NASNET}").network
+def _orders_with_more(arena: Arena, graph: Graph) -> str:
+    """Of NASNet-A's orders of least peak those that have more than its own: at MR by Belady's rule and by the
+    greedy one, then at MH."""
+    network = onchip.load(f"zoo:{NASNET}", granularity=graph).network
     problem = Problem.of(network)
     peak = minimum_peak(problem)
-    budget = (problem.minimum_budget + peak.value) // 2
+    mr = problem.minimum_budget
+    others = [peak.order, *_others(graph)]
 
-    def traffic(order: Sequence[int]) -> int:
+    def traffic(order: Sequence[int], budget: int, rule: Rule) -> int:
         fit, key = FITS[arena[0]], ORDERS[arena[1]]
-        return Reading(problem, order, budget, RULES["greedy"], fit, key).run().traffic
+        return Reading(problem, order, budget, rule, fit, key).run().traffic
 
-    others = [peak.order, *_others()]
-    return f"{sum(traffic(order) > traffic(network.order) for order in others)} of {len(others)}"
+    counts = []
+    for budget, rule in product((mr, (mr + peak.value) // 2), RULES.values()):
+        own = traffic(network.order, budget, rule)
+        counts.append(sum(traffic(order, budget, rule) > own for order in others))
+    return ", ".join(map(str, counts))
 
 
 @cache
-def _others() -> tuple[tuple[int, ...], ...]:
-    return tuple(orders_of_least_peak(NASNET))
+def _others(graph: Graph) -> tuple[tuple[int, ...], ...]:
+    return tuple(orders_of_least_peak(NASNET, graph))
 
 
 def all_readings() -> Iterator[str]:
     """A row for each reading of the arena, the comparison's own first."""
     yield (
-        "| arena | no other scheme has traffic at MP | removed at MR, both settings: fused | op |"
-        " Belady's rule: less, equal, more, ten networks | all fourteen |"
-        " NASNet-A at MH by the greedy rule: orders with more |"
+        "| arena | no other scheme has traffic at MP: fused | op | removed at MR, both settings: fused | op |"
+        " Belady's rule: less, equal, more, ten networks | of these op | all fourteen |"
+        " NASNet-A, of nine orders those with more: MR by Belady's rule, greedy, MH by both, fused | op |"
     )
-    yield "|---|---|--:|--:|---|---|--:|"
+    yield "|---|---|---|--:|--:|---|---|---|---|---|"
     found = cases()
+    human = [case for case in found if case.network in HUMAN]
+    apart = [case for case in human if case.graph == "op"]
     for arena in ARENAS:
-        none = ", ".join(f"{TITLES[name]} ({n} of 4)" for name, n in idle(found, arena).items()) or "never"
-        shares = " | ".join(percent(removed(found, arena, graph)) for graph in ("fused", "op"))
-        human = [case for case in found if case.network in HUMAN]
-        counts = " | ".join(", ".join(map(str, less_equal_more(of, arena))) for of in (human, found))
-        yield f"| {', '.join(arena)} | {none} | {shares} | {counts} | {_greedy_at_mh(arena)} |"
+        cells = [_without_traffic(found, arena, graph) for graph in GRAPHS]
+        cells += [percent(removed(found, arena, graph)) for graph in GRAPHS]
+        cells += [", ".join(map(str, less_equal_more(of, arena))) for of in (human, apart, found)]
+        cells += [_orders_with_more(arena, graph) for graph in GRAPHS]
+        yield f"| {', '.join(arena)} | " + " | ".join(cells) + " |"
+
+
+def _without_traffic(found: Sequence[Case], arena: Arena, graph: str) -> str:
+    none = idle(found, arena, graph)
+    return ", ".join(f"{TITLES[name]} ({n} of 2)" for name, n in none.items()) or "never"

@@ -28,8 +28,8 @@ def of_time() -> Iterator[Claim]:
         "3 s in most",
         lambda c: _under(max(process_of(solve_pair, c, n) for n in ALL)),
         always(lambda cell: cell.startswith("under 1 ")),
-        "by [a search over events](#planning-time-beside-z3); Z3 itself takes under 3 s on seven of the eight"
-        " of two networks, without contention, and proves few groups with true overlaps",
+        "by [a search over events](#planning-time-beside-z3); Z3 itself takes under 3 s on eight of nine,"
+        " without contention, and proves few groups with true overlaps",
     )
     yield Claim(
         "the same for 985 layers; here ten groups in 985 equal pieces",

@@ -145,7 +145,7 @@ def planning() -> Iterator[str]:
 
 
 def beside_z3(limit: float = Z3_LIMIT) -> Iterator[str]:
-    """Z3 on the first groups of GoogleNet twice."""
+    """Z3 on the first groups of GoogleNet twice, and on experiments: those of two networks, and Fig. 7's."""
     yield f"{limit:g} s by the clock for each case at most, one run ({machine()}); CPU s.\n"
     yield "| case | groups | contention | exact search and proof, ms | Z3, CPU s | same makespan |"
     yield "|---|--:|---|--:|--:|:-:|"
@@ -153,7 +153,7 @@ def beside_z3(limit: float = Z3_LIMIT) -> Iterator[str]:
         for size in sizes:
             yield _z3("GoogleNet twice", _small(size, contention), contention, limit)
     for row in experiments():
-        if sum(map(len, row.chains)) == 2:
+        if sum(map(len, row.chains)) == 2 or row.number in PAPER_7:
             workload = replace(experiment(row, "light"), model=NO_CONTENTION)
             yield _z3(f"experiment {row.number}", workload, "none", limit)
 

@@ -22,6 +22,7 @@ __all__ = [
     "depthwise",
     "largest",
     "layers_of_blocks",
+    "left_out",
     "network",
     "pointwise",
     "scaled",
@@ -134,6 +135,13 @@ def blocks_of(name: str) -> Iterator[tuple[Block, Block]]:
     found = list(_blocks(net))
     for printed, place in zip(PRINTED[name], _PLACES[name], strict=True):
         yield printed, replace(found[place], name=printed.name)
+
+
+def left_out(name: str) -> tuple[Block, ...]:
+    """The network's blocks that Table 2 has not, without the stem."""
+    places = _PLACES[name]
+    found = enumerate(_blocks(network(name)))
+    return tuple(block for i, block in found if i not in places and block.strides[0] == 1)
 
 
 def layers_of_blocks(name: str) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -134,9 +134,13 @@ def test_beladys_rule_by_other_readings() -> None:
 
 
 def test_beladys_rule_on_ten_networks_by_all_readings() -> None:
-    """Less nowhere with tensors placed as listed, somewhere by every other reading."""
-    counts = {row[0]: [int(n) for n in row[4].split(", ")] for row in rows(COSMA, "arena_all")[1:]}
+    """Less nowhere with tensors placed as listed, somewhere by every other reading; with each operator by
+    itself nowhere in the comparison's own arena either."""
+    nine = rows(COSMA, "arena_all")[1:]
+    counts, apart = ({row[0]: [int(n) for n in row[at].split(", ")] for row in nine} for at in (5, 6))
     assert [sum(row) for row in counts.values()] == [240] * 9
+    assert [sum(row) for row in apart.values()] == [120] * 9
+    assert apart["best fit, largest first"] == [0, 107, 13]
     assert counts["best fit, largest first"] == [4, 218, 18]
     assert counts["best fit, as listed"] == [0, 227, 13]
     assert [arena for arena, (less, *_) in counts.items() if not less] == [
@@ -175,18 +179,31 @@ def test_sentences_by_all_readings_of_the_arena() -> None:
         for name in ("best fit, largest first", "best fit, smallest first", "worst fit, largest first")
     )
     assert own == [
-        "S3D (4 of 4), FCN (1 of 4), ViT (3 of 4)",
+        "S3D (2 of 2), ViT (2 of 2)",
+        "S3D (2 of 2), FCN (1 of 2), ViT (1 of 2)",
         "70 %",
         "77 %",
         "4, 218, 18",
+        "0, 107, 13",
         "14, 234, 40",
-        "0 of 9",
+        "9, 9, 7, 0",
+        "6, 0, 9, 3",
     ]
-    assert smallest[1:3] == ["80 %", "86 %"]
-    assert [name for name, row in by.items() if row[0] == "FCN (1 of 4)"] == ["worst fit, as listed"]
-    assert min(int(row[4].split(",")[0]) for row in by.values()) == 5
-    assert max(int(row[4].split(",")[0]) for row in by.values()) == 18
-    assert (worst[5], by["worst fit, as listed"][5]) == ("1 of 9", "3 of 9")
+    assert smallest[2:4] == ["80 %", "86 %"]
+    assert min(int(row[6].split(",")[0]) for row in by.values()) == 5
+    assert max(int(row[6].split(",")[0]) for row in by.values()) == 18
+    assert [row[7].split(", ")[3] for row in (worst, by["worst fit, as listed"])] == ["1", "3"]
+
+
+def test_one_reading_of_the_arena_gives_what_the_paper_says_of_the_ten_networks() -> None:
+    """Each operator by itself, its tensors as listed: FCN alone, 84 % within a point, Belady's never less."""
+    by = {row[0]: row[1:] for row in rows(COSMA, "arena_all")[1:]}
+    for fit in ("best", "first"):
+        none, share, counts = (by[f"{fit} fit, as listed"][at] for at in (1, 3, 5))
+        assert (none, share) == ("FCN (1 of 2)", "83 %")
+        assert counts.startswith("0, ")
+    said = [row for row in rows(COSMA, "claims") if "MR: both settings" in row[0]]
+    assert [row[4].endswith("within a point") for row in said] == [True]
 
 
 def test_counts_of_the_arenas_readings() -> None:
@@ -196,7 +213,8 @@ def test_counts_of_the_arenas_readings() -> None:
         for at, traffic in (("MR", (10, 20, 5, 5)), ("MP", (0, 0, 0, 0)))
     ]
     assert cosma_readings.removed(cases, arena, "fused") == pytest.approx((0.5 + 0.75 + 0 + 0) / 4)
-    assert cosma_readings.idle(cases, arena) == {"s3d": 1}
+    assert cosma_readings.idle(cases, arena, "fused") == {"s3d": 1}
+    assert cosma_readings.idle(cases, arena, "op") == {}
     assert cosma_readings.less_equal_more(cases, arena) == (1, 3, 0)
 
 

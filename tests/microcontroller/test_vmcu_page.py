@@ -24,7 +24,7 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 from vmcu_fig7 import beside, least, ninth, obeyed, shapes  # noqa: E402
 from vmcu_grown import KINDS  # noqa: E402
 from vmcu_modules import BUFFERS, IMAGENET, SHOWN, VWW, clipped  # noqa: E402
-from vmcu_networks import PRINTED, Block, depthwise, network  # noqa: E402
+from vmcu_networks import PRINTED, Block, depthwise, left_out, network  # noqa: E402
 from vmcu_page import numbers, rows  # noqa: E402
 
 needs_toolchain = pytest.mark.skipif(
@@ -55,6 +55,15 @@ def test_a_depthwise_layer_overlapped_and_in_place() -> None:
     net = depthwise(20, 48, 3)
     assert circular_pool(net).bytes == 20 * 20 * 48 + 21 * 48
     assert with_buffers(Lives.of(net)).ram_bytes == 20 * 20 * 48 + 2 * 22 * 22
+
+
+def test_table_2_has_the_blocks_with_a_sum_alone() -> None:
+    """Of MCUNet-5fps-VWW four of stride 2 are left out, and two of stride 1 that change their channels."""
+    out = left_out("made:mcunet_vww")
+    assert sorted(block.strides[1] for block in out) == [1, 1, 2, 2, 2, 2]
+    assert all(2 in block.strides or block.channels != block.outputs for block in out)
+    errata = (ROOT / "docs" / "vmcu.md").read_text("utf-8")
+    assert "4 of stride 2 in all and 2 of stride 1 that change their channels" in errata
 
 
 def block(name: str) -> Block:

@@ -30,8 +30,9 @@ def eq8(i: Interval, j: Interval) -> float:
     return ei - si
 
 
-def test_eq_8_is_right_when_the_other_runs_within() -> None:
+def test_eq_8_is_right_when_one_runs_within_the_other() -> None:
     assert eq8((0, 9), (2, 5)) == overlap((0, 9), (2, 5)) == 3
+    assert eq8((2, 5), (0, 9)) == overlap((2, 5), (0, 9)) == 3
 
 
 def test_eq_8_is_wrong_for_both_kinds_of_partial_overlap_and_for_none() -> None:
@@ -46,7 +47,7 @@ def eq7(i: Interval, alone_ms: float, others: list[Interval], slowdown: float) -
 
 
 def test_eq_7_forgets_the_time_without_contention_that_the_judge_counts() -> None:
-    """4 ms that share the memory, at slowdown 2, with 1 ms at the start: the truth is 4.5, eq. 7 has 1.0."""
+    """4 ms that share the memory, at slowdown 2, with 1 ms at the start: the truth is 4.5, eq. 7 has 2."""
     work = workload_of(Fixed(2, 1), Job("x", profile_of("x", [(4, 9)])), Job("y", profile_of("y", [(9, 1)])))
     timeline = simulate(work, alone(work, [(0,), (1,)]))
     x, y = ((s.start, s.end) for s in timeline.segments)

@@ -25,7 +25,7 @@ BACKGROUND = (
     ),
     Exhibit(
         "Fig. 2",
-        "share of feature maps in the words of ten networks",
+        "share of feature maps in the words of networks, light ones among them",
         f"{SCRIPT} fig2",
         f"{PAGE}fig-2-feature-maps-against-parameters",
         f"{TEST}test_fig_2",
