@@ -48,8 +48,8 @@ FIRST_SHARE = 0.4
 """The share of the time that is left in which all groups that a partition may have are searched once."""
 
 FIRST_END = 0.6
-"""The share of that time after which no further group is searched before there is a partition: larger groups
-come last."""
+"""The share of that time after which no further group of several operators is searched before there is a
+partition: larger groups come last."""
 
 FEW_ALIKE = 3
 """Of more equal tensors none is tried whole where the first is no better: the others are of equal layers."""
@@ -187,10 +187,11 @@ class _Partitions:
     def look_at_all(self) -> None:
         """Search every group once, small ones first: so there is a partition when time is short."""
         for first, end in sorted(self.intervals(), key=lambda one: one[1] - one[0]):
-            if (
+            late = (
                 self.seconds is not None
                 and self.fastest.limits.spent() - self.began > FIRST_END * self.seconds
-            ):
+            )
+            if late and end - first > 1:
                 self.complete = False
                 break
             self.group(first, end, frozenset())
