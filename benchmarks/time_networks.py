@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/time_networks.py [NETWORK ...] [--chips EDGE ...] [--budgets 256KiB ...]
     .venv/bin/python benchmarks/time_networks.py --campaign FOLDER [--time-limit 60]
-    .venv/bin/python benchmarks/time_networks.py --table
+    .venv/bin/python benchmarks/time_networks.py --table [--into docs/nest-networks.md --section campaign]
 
 NETWORK is what `onchip plan` takes, a file, or `zoo:NAME`; or `llama:LAYERS`, below. *Fewest bytes* is the
 plan that moves the fewest bytes, with tensors apart, in its nests or those of fewest bytes, with the best
@@ -14,8 +14,8 @@ seconds are of all plans together.
 
 Every row is kept, a line of JSON in `build/results/time_networks.jsonl` (or `--keep`), and a row that stands
 there is not made again: so a run goes on where the last one ended. `--campaign` plans all networks of the zoo
-and all files of FOLDER on all chips; `--table` plans nothing and prints the rows that there are. Exit code 1
-where a plan for time is slower than one of the others.
+and all files of FOLDER on all chips; `--table` plans nothing and prints the rows that there are, or puts them
+`--into` a page. Exit code 1 where a plan for time is slower than one of the others.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from page_marks import write
 from time_known_values import EDGE, SERVER
 
 from nest_networks import network_of
@@ -162,6 +163,24 @@ def asked_cases(asked: argparse.Namespace) -> Iterator[tuple[str, str, str]]:
                 yield name, chip, size
 
 
+HEAD = (
+    "| network | chip | scratchpad | operators | groups | in tiles | fewest bytes, ms | whole operators, ms"
+    " | for time, ms | faster than both | bound, ms | above it | fewest bytes | bytes for time | CPU s |",
+    "|---|---|---|" + "--:|" * 12,
+)
+
+
+def summary(rows: list[Row]) -> str:
+    """Return how many plans there are, how many are slower than another one, and how near the bound."""
+    made = [row for row in rows if "time" in row]
+    late = sum(map(slower, made))
+    near = [sum(row["time"] <= times * row["bound"] for row in made) for times in (1.1, 2)]
+    return (
+        f"{len(made)} of {len(rows)} planned, {late} slower than a plan without a search;"
+        f" {near[0]} within 10 % of the bound, {near[1]} within twice"
+    )
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(
@@ -174,20 +193,19 @@ def main() -> int:
     parser.add_argument("--campaign", type=Path, metavar="FOLDER")
     parser.add_argument("--keep", type=Path, default=KEPT, metavar="FILE")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--into", type=Path, metavar="PAGE", help="with --table")
+    parser.add_argument("--section", choices=("campaign", "six networks"), default="campaign")
     asked = parser.parse_args()
     lines = asked.keep.read_text().splitlines() if asked.keep.exists() else []
     known = {(r["network"], r["chip"], r["scratchpad"], r["limit"]): r for r in map(json.loads, lines)}
-    print(
-        "| network | chip | scratchpad | operators | groups | in tiles | fewest bytes, ms"
-        " | whole operators, ms | for time, ms | faster than both | bound, ms | above it | fewest bytes"
-        " | bytes for time | CPU s |"
-    )
-    print("|---|---|---|" + "--:|" * 12)
-    cases = [] if asked.table else [(*case, asked.time_limit) for case in asked_cases(asked)]
-    rows = list(known.values()) if asked.table else []
-    for row in rows:
-        print(shown(row))
-    for case in cases:
+    if asked.table:
+        rows = list(known.values())
+        found = [*HEAD, *map(shown, rows), "", summary(rows)]
+        write({asked.section: lambda: iter(found)}, asked.into)
+        return 1 if any(map(slower, rows)) else 0
+    rows = []
+    print("\n".join(HEAD))
+    for case in [(*case, asked.time_limit) for case in asked_cases(asked)]:
         if case not in known:
             known[case] = made(*case)
             asked.keep.parent.mkdir(parents=True, exist_ok=True)
@@ -195,10 +213,8 @@ def main() -> int:
                 print(json.dumps(known[case]), file=file)
         rows.append(known[case])
         print(shown(known[case]), flush=True)
-    late = [row for row in rows if slower(row)]
-    planned = sum("time" in row for row in rows)
-    print(f"\n{planned} of {len(rows)} planned, {len(late)} slower than a plan without a search")
-    return 1 if late else 0
+    print(f"\n{summary(rows)}")
+    return 1 if any(map(slower, rows)) else 0
 
 
 if __name__ == "__main__":
