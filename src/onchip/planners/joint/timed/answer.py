@@ -152,7 +152,7 @@ class _Answers:
         least, meant = least_bytes(problem), folded(plan.network).network
         self.bounds = _Bounds(
             least,
-            least_picoseconds(meant, plan.chip.tiles, least),
+            least_picoseconds(plan.network, plan.chip.tiles, least),
             energy(meant, plan.chip, least) if goal == "edp" else None,
         )
 
