@@ -10,7 +10,7 @@ import pytest
 
 import onchip
 from nest_networks import network_of
-from onchip.base.errors import IllegalPlan, UsageError
+from onchip.base.errors import IllegalPlan, NegativeAnswer, UsageError
 from onchip.check import check, plan_chip_of
 from onchip.check.figures import times_of
 from onchip.machines.chip import Chip
@@ -19,6 +19,7 @@ from onchip.network import Constant, Network, OperatorSpec, Reach, Side, bits, m
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import DEFAULTS, fusion_options
+from onchip.planners.joint.timed.aim import Goal
 from onchip.planners.joint.timed.answer import quickest, starts_of
 from onchip.planners.joint.timed.bound import least_picoseconds, least_work
 from onchip.planners.joint.timed.compiled import compiled_for
@@ -389,6 +390,17 @@ def test_no_nest_of_windows_that_step_over_rows_is_below_the_bound(
     assert front.found
     bound = least_picoseconds(network, tiles, 0)
     assert all(bound <= one.work <= one.time for one in front.found)
+
+
+@pytest.mark.parametrize(
+    "channel", [Channel(10**9, 10**18 - 1), Channel(10**9, 0, 10**18 - 1), Channel(1, burst_bytes=10**18 - 1)]
+)
+@pytest.mark.parametrize("objective", ["latency", "edp"])
+def test_times_too_long_to_state_are_no_plan(channel: Channel, objective: Goal) -> None:
+    rates = replace(CHIP.rates, dram_picojoules_per_byte=1.0)
+    chip = replace(CHIP, tiles=replace(TILES, channels=(channel,)), rates=rates)
+    with pytest.raises(NegativeAnswer, match=r"10\^18 picoseconds|none was found"):
+        onchip.plan(WORDED.network, chip, 80, fuse=True, objective=objective)
 
 
 def refused(chip: Chip, **options: object) -> str:

@@ -253,6 +253,9 @@ class _Answers:
                 nest_times_of(found)
             except NoTimes as reason:
                 raise NegativeAnswer(f"no times are known of this plan, which {reason}") from None
+            raise NegativeAnswer("this plan takes 10^18 picoseconds or more, and no plan states such times")
+        if self.goal == "edp" and found.result.energy_picojoules is None:
+            raise NegativeAnswer("this plan takes 10^18 picojoules or more, and no plan states such energies")
         return certified("optimal") if bounds.reached(found) else found
 
 
