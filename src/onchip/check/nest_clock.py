@@ -26,6 +26,7 @@ __all__ = [
     "NestClock",
     "channels_on",
     "nest_times_of",
+    "occupied_of",
     "prove_on_chip",
     "tree_for",
     "work_of",
@@ -98,6 +99,27 @@ def nest_times_of(
 
     Raises `NoTimes` where the law does not give them.
     """
+    return _clock(plan, walk_all=walk_all, timeline=timeline).times()
+
+
+def occupied_of(plan: Plan) -> tuple[int, tuple[int, ...]]:
+    """Return the picoseconds of all steps of such a plan, and by channel those of its transfers.
+
+    Raises `NoTimes` where the law gives no times.
+    """
+    clock = _clock(plan)
+    busy = [0] * len(clock.tiles.channels)
+    for timed in clock.times():
+        if not isinstance(copy := plan.program[timed.index], Run):
+            busy[clock.tiles.first("loads" if isinstance(copy, Load) else "stores")] += (
+                timed.end - timed.start
+            )
+    for totals in clock.nests.totals:
+        busy = [a + b for a, b in zip(busy, totals.busy, strict=True)]
+    return sum(totals.stepping for totals in clock.nests.totals), tuple(busy)
+
+
+def _clock(plan: Plan, *, walk_all: bool = False, timeline: Timeline | None = None) -> NestClock:
     units = units_of(
         plan.network,
         plan.groups,
@@ -106,7 +128,7 @@ def nest_times_of(
         streamed=streams_of(plan.program),
         accumulator=plan.chip.accumulator_bytes,
     )
-    return NestClock(plan, units, walk_all=walk_all, timeline=timeline).times()
+    return NestClock(plan, units, walk_all=walk_all, timeline=timeline)
 
 
 class NestClock:

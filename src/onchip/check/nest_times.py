@@ -39,12 +39,14 @@ class Fold:
 
 @dataclass
 class Totals:
-    """Everything of a group together: steps, picoseconds of products, and by channel those of transfers.
+    """Everything of a group together: steps, picoseconds of steps and of their products alone, and by channel
+    those of transfers.
 
     `end` is when the last of it has ended, late stores included.
     """
 
     steps: int = 0
+    stepping: int = 0
     work: int = 0
     busy: list[int] = field(default_factory=list)
     fetched: int = 0
@@ -273,6 +275,7 @@ class NestTimes:
         totals = self.totals[-1]
         totals.start = start if totals.start is None else totals.start
         totals.steps += 1
+        totals.stepping += length
         totals.work += busy
         if self.timeline is not None:
             name = self.durations.layout.axes.operators[visit.path.at].name
@@ -402,8 +405,8 @@ class NestTimes:
             entries += [store.ready for store in waiting]
             uses += [store.step for store in waiting]
         totals = self.totals[-1]
-        counts = [totals.steps, totals.work, totals.fetched, totals.stored, totals.transfers]
-        counts += totals.busy + self.served
+        counts = [totals.steps, totals.stepping, totals.work, totals.fetched, totals.stored]
+        counts += [totals.transfers, *totals.busy, *self.served]
         for state in moving:
             counts += [state.fills, state.stores, state.bytes]
         return entries, uses, tuple(same), counts
@@ -429,6 +432,7 @@ class NestTimes:
         counts = iter([turns * (new - old) for old, new in zip(before[3], now[3], strict=True)])
         totals = self.totals[-1]
         totals.steps += next(counts)
+        totals.stepping += next(counts)
         totals.work += next(counts)
         totals.fetched += next(counts)
         totals.stored += next(counts)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from onchip.check.nest_clock import occupied_of
 from onchip.plans import Load, Move, Plan, Run, Store
 from onchip.report.steps import Crossing, Timeline
 from onchip.report.wording import visible
@@ -20,7 +21,9 @@ class Times:
     """Picoseconds of a plan whose chip has rates.
 
     `computing` is the time with an operator running, `copying` with a busy DMA channel, `both` with both;
-    `stalls` are the longest waits of an operator for its data, as (operator, picoseconds), longest first.
+    `stalls` are the longest waits of an operator for its data, as (operator, picoseconds), longest first. On
+    a chip with rates of tiles `computing` are the steps of all nests, `channels` the transfers of each
+    channel, `copying` those of the busiest one; `both` and `stalls` are not known.
     """
 
     latency: int
@@ -29,6 +32,7 @@ class Times:
     copying: int
     both: int
     stalls: tuple[tuple[str, int], ...]
+    channels: tuple[int, ...] = ()
 
 
 def times(plan: Plan) -> Times | None:
@@ -36,6 +40,10 @@ def times(plan: Plan) -> Times | None:
     latency = plan.result.latency_picoseconds
     if not plan.timing or latency is None:
         return None
+    bound = plan.result.latency_lower_bound_picoseconds
+    if plan.chip.tiles is not None:
+        stepping, channels = occupied_of(plan)
+        return Times(latency, bound, stepping, max(channels), 0, (), channels)
     runs, copies = _lanes(plan)
     stalls = []
     ended = 0
@@ -47,7 +55,7 @@ def times(plan: Plan) -> Times | None:
             ended = timed.end
     return Times(
         latency,
-        plan.result.latency_lower_bound_picoseconds,
+        bound,
         _length(runs),
         _length(copies),
         _shared(runs, copies),
@@ -104,6 +112,15 @@ def bars(plan: Plan, line: Timeline) -> dict[str, Any] | None:
 
 def rows(found: Times) -> list[tuple[str, str]]:
     """Return (time, description) for a table."""
+    if found.channels:
+        return [
+            (short_time(found.latency), f"one inference{_gap(found)}"),
+            (short_time(found.computing), "operators run, step by step"),
+            *(
+                (short_time(busy), f"DRAM transfers{f' of channel {n}' if len(found.channels) > 1 else ''}")
+                for n, busy in enumerate(found.channels)
+            ),
+        ]
     hidden = (
         f", {100 * found.both / found.copying:.0f} % of it while an operator runs" if found.copying else ""
     )
@@ -125,9 +142,10 @@ def sentence(found: Times) -> str:
     share = 100 * found.computing / found.latency if found.latency else 100
     copying = 100 * found.copying / found.latency if found.latency else 0
     by = "its operators" if found.computing >= found.copying else "its DRAM copies"
+    one = "" if len(found.channels) < 2 else " in the busiest channel"
     return (
         f"One inference takes {short_time(found.latency)}{_gap(found)}, bound by {by}:"
-        f" operators run {share:.0f} % of the time, DRAM copies go on {copying:.0f} %."
+        f" operators run {share:.0f} % of the time, DRAM copies go on {copying:.0f} %{one}."
     )
 
 
