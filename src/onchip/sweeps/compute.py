@@ -152,9 +152,9 @@ AIMS = {
 def _bounded(figures: dict[str, Any], objective: str) -> dict[str, Any]:
     """Return the gap: the excess of what was made small over its bound, as a share of it."""
     names = AIMS.get(objective, ("dram_bytes",))
-    found = [figures.get(name) for name in names]
-    bounds = [figures.get("_bound_".join(name.rsplit("_", 1))) for name in names]
-    if None in (*found, *bounds) or not all(bounds):
+    found: list[Any] = [figures.get(name) for name in names]
+    bounds: list[Any] = [figures.get("_bound_".join(name.rsplit("_", 1))) for name in names]
+    if not all(bounds) or None in found:
         return {"gap": None}
     bound = prod(bounds)
     return {"gap": round((prod(found) - bound) / bound, 9)}
