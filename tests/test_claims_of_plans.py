@@ -25,6 +25,7 @@ from onchip.planners.placement import PlacementOptions
 from onchip.plans import bind, claim_digest, from_json, from_text, is_proved, to_json, to_text
 from onchip.results.planned import Plan
 from onchip.results.proving import prove
+from timed_plans import TILES, WORDED, few_looks
 
 MODEL = "zoo:densenet121"
 RATED = replace(onchip_package.chip("generic"), name="rated", rates=Rates(dram_picojoules_per_byte=1.5))
@@ -460,3 +461,14 @@ def test_no_plan_of_a_planner_is_refused(ladder: Network, options: dict[str, Any
     if standing(made) == "claimed":
         proof = prove(made, chip=chip)
         assert (proof.outcome, proof.unproved) == ("proved", ())
+
+
+@pytest.mark.parametrize("objective", ["latency", "edp"])
+def test_claims_of_the_least_time_are_proved_with_the_rates_of_the_plan(
+    objective: Literal["latency", "edp"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_looks(monkeypatch)
+    chip = replace(RATED, tiles=TILES)
+    made = onchip_package.plan(WORDED.network, chip, 80, fuse=True, objective=objective)
+    proof = prove(from_text(to_text(made)))
+    assert proof.outcome == "proved"

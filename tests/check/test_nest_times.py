@@ -111,7 +111,7 @@ def test_names_of_buffers_with_copies_may_need_quotes() -> None:
         ("A:2", "A:2+1@0", "no|not a whole number"),
         ("A:2", "A:2 A:2", "names a buffer twice"),
         ("array 0 | 1", "array 0 | one", "not a whole number"),
-        ("channel 1000000000 ", "channel 0 ", "no whole number from 1"),
+        ("channel 1000000000 ", "channel 0 ", "bytes_per_second of channel 1 is 0, not from 1"),
         ("side out 2", "side in 2", "not understood"),
         ("tiles clock 1000000000 step 1", "tiles step 1", "need a clock"),
         ("tiles clock 1000000000 step 1\n", "", "need its `tiles`"),

@@ -23,6 +23,7 @@ from onchip.check.rules import Broken
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network
 from onchip.network.axes import GroupAxes
+from onchip.planners.joint.timed.bound import least_picoseconds
 from onchip.planners.joint.timed.compiled import Compiled, FrontRules
 from oracles.band_cases import banded_network
 from oracles.nest_cases import group_of, groups_network, random_whole
@@ -226,6 +227,8 @@ def front_trial(seed: int, most: int = MOST_PLANS) -> Counter[str]:
             both = joules * triple[1] if both is None else min(both, joules * triple[1])
     if not plans:
         return Counter(["left out: no plan"])
+    bound = least_picoseconds(network, tiles, 0)
+    assert all(time >= bound for _, time, _ in front), (seed, "a plan takes less than the bound")
     judge = Judge(network, axes, tiles, operands - whole, alignment, accumulator, compiled)
     for item, triple in (*random.sample(plans, min(JUDGED, len(plans))), *((i, t) for t, i in front.items())):
         assert judge(item) == triple, (seed, "the checker has another price")

@@ -9,14 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from nest_networks import nest_of
 from onchip.machines.chip import Chip, Rates
 from onchip.planners.placement import PlacementOptions, plan
 from onchip.plans import Plan
 from onchip.report import html, summary, timeline
+from onchip.report.as_data import data
 from onchip.report.times import bars, times
 from onchip.report.wording import short_time
 from run.planner import random_plan, roomy
 from strategies import network_of, random_network
+from timed_plans import CHIP, TILES, WORDED, chained, example, timed_plan
 
 RATED = Chip("c", 1, rates=Rates(dram_bytes_per_second=1e6, macs_per_second=1e6))
 
@@ -57,6 +60,41 @@ def test_terminal_and_page_say_what_an_inference_takes() -> None:
     assert "One inference takes" not in untimed
     assert 'id="clock"' not in untimed
     assert "The chip states no rates" in untimed
+
+
+def test_the_times_of_a_nest_are_those_of_its_steps_and_of_each_channel() -> None:
+    made = timed_plan(WORDED.network, [example(A=2, B=2)], [["up", "down"]])
+    found = times(made)
+    assert found is not None
+    assert (found.latency, found.computing, found.copying) == (
+        113_000,
+        6 * 9_000,
+        (2 * 19_000 + 6 * 11_000,),
+    )
+    assert "104 ns DRAM copies" in text(made)
+    page = html(made)
+    assert "bound by its DRAM copies: operators run 48 % of the time, DRAM copies go on 92 %." in page
+    assert page.count(">2 copies<") == 2
+    assert "array: rows | features" in page
+    [nest] = data(made)["nests"]
+    assert [buffer["copies"] for buffer in nest["body"][0]["buffers"]] == [2, 1, 2]
+
+
+def test_a_nest_says_its_channels_its_late_stores_and_whether_it_is_beside() -> None:
+    tiles = replace(TILES, channels=(TILES.channels[0], replace(TILES.channels[0], loads=False)))
+    chip = replace(CHIP, tiles=tiles)
+    assert "begins to fetch while the group before it runs" in html(chained(chip=chip))
+    lines = ["for m 1", "  keep x:2@0 z:2@/1+2", "  run up array m | f", "  run down array m | y"]
+    made = timed_plan(WORDED.network, [nest_of(WORDED, lines)[0]], [["up", "down"]], chip)
+    page = html(made)
+    assert "begins to fetch" not in page
+    assert all(
+        f">{words}<" in page for words in ("loads by channel 0", "stores by channel 1", "2 steps late")
+    )
+    assert "DRAM copies through channel 1" in text(made)
+    found = times(made)
+    assert found is not None
+    assert found.copying[1] == 4 * 7_000  # a row of z: 2 for the transfer, 1 for its piece, 4 bytes
 
 
 @given(st.randoms(use_true_random=False))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import onchip
@@ -19,6 +20,7 @@ from onchip.sweeps import pool
 from onchip.sweeps.points import points, task_of
 from onchip.sweeps.spec import parse_spec
 from onchip.sweeps.table import to_parquet
+from timed_plans import WORDED, few_looks
 
 NETWORK = {
     "format": "onchip.network/1",
@@ -326,3 +328,71 @@ def test_wrong_options_are_named(tmp_path: Path, model: str, options: dict[str, 
         onchip.sweep(asked(model), tmp_path / "s", **options)
     with pytest.raises(UsageError, match="folder"):
         onchip.sweep(asked(model))
+
+
+TIMED = """
+name = "timed"
+alignment_bytes = 1
+element = "int8"
+dram_picojoules_per_byte = 64.0
+[tiles]
+clock_hertz = 1_000_000_000
+[[tiles.channel]]
+bytes_per_second = 1_000_000_000
+"""
+
+
+def test_times_of_tiles_are_swept_over_bandwidth_and_buffer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_looks(monkeypatch)
+    (tmp_path / "timed.toml").write_text(TIMED)
+    rates = [500_000_000, 1_000_000_000]
+    spec = parse_spec(
+        {
+            "networks": ["worded.json"],
+            "chips": ["./timed.toml"],
+            "planners": ["joint"],
+            "budgets": [48, 80],
+            "chip": {"channel_bytes_per_second": rates},
+            "joint": {"objective": ["latency", "edp"]},
+        },
+        "spec.toml",
+        tmp_path,
+    )
+    tasks = [task_of(point, "n", None) for point in points(spec)]
+    assert len({task.key for task in tasks}) == len(tasks) == 8
+    for task in tasks:
+        sent = msgspec.json.decode(msgspec.json.encode(task), type=type(task))
+        figures = computing.compute(sent, lambda _: WORDED.network).figures
+        assert sent.chip.tiles is not None
+        assert sent.chip.tiles.channels[0].bytes_per_second in rates
+        bound, latency = figures["latency_bound_picoseconds"], figures["latency_picoseconds"]
+        assert 0 < bound <= latency
+        if task.options["objective"] == "latency":
+            assert figures["gap"] == round((latency - bound) / bound, 9)
+        else:
+            least = bound * figures["energy_bound_picojoules"]
+            assert figures["gap"] == round((latency * figures["energy_picojoules"] - least) / least, 9)
+
+
+@pytest.mark.parametrize(
+    ("chip", "rate", "reason"),
+    [
+        ("./timed.toml", 0, "bytes_per_second of channel 1 is 0"),
+        ("./timed.toml", 1e9, "no whole number"),
+        ("optimus", 10**9, "states no rates of tiles"),
+    ],
+)
+def test_a_rate_of_channels_that_is_none_is_refused(
+    tmp_path: Path, chip: str, rate: float, reason: str
+) -> None:
+    (tmp_path / "timed.toml").write_text(TIMED)
+    table = {
+        "networks": ["zoo:alexnet"],
+        "chips": [chip],
+        "budgets": [48],
+        "chip": {"channel_bytes_per_second": rate},
+    }
+    with pytest.raises(UsageError, match=reason):
+        parse_spec(table, "spec.toml", tmp_path)

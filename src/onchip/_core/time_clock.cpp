@@ -183,7 +183,7 @@ void Walk::visit(int number) {
             }
     store_owned();
     Time work = 0;
-    end_ = ready + step(leaf, work);
+    end_ = nests::plus(ready, step(leaf, work));
     shared_end_ = -1;
     ++totals_.steps;
     totals_.work += work;
@@ -264,7 +264,7 @@ void Walk::pieces(const Moving& moving, const Home& home, Bytes width, Bytes bur
     const auto go = [&](const auto& self, std::size_t s, std::int64_t many, std::int64_t piece) -> void {
         if (s == apart) {
             count += many;
-            crossing += many * ((piece * width + burst - 1) / burst * burst);
+            crossing = nests::plus(crossing, nests::times(many, (piece * width + burst - 1) / burst * burst));
             return;
         }
         const std::int64_t own = length(home, moving.home, s), full = own / tile[s], rest = own % tile[s];
@@ -274,6 +274,11 @@ void Walk::pieces(const Moving& moving, const Home& home, Bytes width, Bytes bur
     go(go, 0, 1, inside);
 }
 
+// The time of a transfer of some pieces that pass in `crossing`; what is too long counts as `never`.
+static Time lasting(const Channel& channel, std::int64_t pieces, Time crossing) {
+    return nests::plus(nests::plus(channel.transfer, nests::times(pieces, channel.piece)), crossing);
+}
+
 Time Walk::transfer(const Moving& moving, const Home& home, Bytes width, int number) const {
     const Channel& channel = problem_.rates.channels[nth(number)];
     std::int64_t pieces = 1, piece = 1;
@@ -281,7 +286,7 @@ Time Walk::transfer(const Moving& moving, const Home& home, Bytes width, int num
         std::int64_t count = 0;
         Bytes bytes = 0;
         this->pieces(moving, home, width, channel.burst, count, bytes);
-        return channel.transfer + count * channel.piece + problem_.crossing[nth(number)].of(bytes);
+        return lasting(channel, count, problem_.crossing[nth(number)].of(bytes));
     }
     if (moving.in_fills) {
         piece = elements(home, moving.home);
@@ -296,8 +301,8 @@ Time Walk::transfer(const Moving& moving, const Home& home, Bytes width, int num
         }
         for (std::size_t s = 0; s < rest; ++s) pieces *= length(home, moving.home, s);
     }
-    const Bytes crossing = pieces * ((piece * width + channel.burst - 1) / channel.burst * channel.burst);
-    return channel.transfer + pieces * channel.piece + problem_.crossing[nth(number)].of(crossing);
+    const Bytes crossing = nests::times(pieces, (piece * width + channel.burst - 1) / channel.burst * channel.burst);
+    return lasting(channel, pieces, problem_.crossing[nth(number)].of(crossing));
 }
 
 Time Walk::step(const Leaf& leaf, Time& work) const {
@@ -394,11 +399,11 @@ void Walk::give_back(int m) {
 }
 
 Time Walk::serve(int channel, Time ready, Time duration, int m, Bytes bytes, bool stored) {
-    const Time end = channels_[nth(channel)] = std::max(channels_[nth(channel)], ready) + duration;
+    const Time end = channels_[nth(channel)] = nests::plus(std::max(channels_[nth(channel)], ready), duration);
     ++served_[nth(channel)];
     State& state = states_[nth(m)];
     state.moved += bytes;
-    totals_.busy[nth(channel)] += duration;
+    totals_.busy[nth(channel)] = nests::plus(totals_.busy[nth(channel)], duration);
     ++totals_.transfers;
     totals_.bytes += bytes;
     if (stored) {
@@ -452,7 +457,7 @@ std::optional<Time> Walk::moved(const Snapshot& before, const Snapshot& now) con
 
 void Walk::skip(int number, const Snapshot& before, const Snapshot& now, std::int64_t turns, Time by) {
     const Body& here = layout_->at(number);
-    const Time far = turns * by;
+    const Time far = nests::times(turns, by);
     std::size_t at = 0;
     const auto ahead = [&] {
         const Time found = before.entries[at] != now.entries[at] ? far : 0;

@@ -18,6 +18,10 @@ MAX_CHANNELS = 64
 MAX_SIDES = 3
 
 
+_LEAST = {"bytes_per_second": 1, "transfer_picoseconds": 0, "piece_picoseconds": 0, "burst_bytes": 1}
+"""The least of each figure of a channel."""
+
+
 @dataclass(frozen=True, slots=True)
 class Channel:
     """A channel between DRAM and the scratchpad, which makes one transfer at a time.
@@ -59,14 +63,19 @@ class TileRates:
     def __post_init__(self) -> None:
         if not 1 <= len(self.channels) <= MAX_CHANNELS or len(self.sides) > MAX_SIDES:
             raise ValueError(f"tiles take 1 to {MAX_CHANNELS} channels, and up to {MAX_SIDES} sides")
-        rates = (self.clock_hertz, self.vector_operations_per_second, self.scratchpad_bytes_per_second)
-        positive = [n for n in rates if n is not None] + [side.size for side in self.sides]
-        others = [self.step_cycles]
-        for channel in self.channels:
-            positive += [channel.bytes_per_second, channel.burst_bytes]
-            others += [channel.transfer_picoseconds, channel.piece_picoseconds]
-        if not (all(0 < n < LIMIT for n in positive) and all(0 <= n < LIMIT for n in others)):
-            raise ValueError("a figure of tiles is no whole number from 1 (a time: from 0) to 10^18")
+        figures: list[tuple[str, int | None, int]] = [
+            ("clock_hertz", self.clock_hertz, 1),
+            ("step_cycles", self.step_cycles, 0),
+            ("vector_operations_per_second", self.vector_operations_per_second, 1),
+            ("scratchpad_bytes_per_second", self.scratchpad_bytes_per_second, 1),
+        ]
+        for n, channel in enumerate(self.channels, 1):
+            for key, least in _LEAST.items():
+                figures.append((f"{key} of channel {n}", getattr(channel, key), least))
+        figures += [(f"size of side {n}", side.size, 1) for n, side in enumerate(self.sides, 1)]
+        for name, figure, least in figures:
+            if figure is not None and not least <= figure < LIMIT:
+                raise ValueError(f"{name} is {figure}, not from {least} to below 10^18")
         for way in ("loads", "stores"):
             if not any(getattr(channel, way) for channel in self.channels):
                 raise ValueError(f"no channel of the tiles {way}")

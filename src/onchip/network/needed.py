@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onchip.network.reaches import reach_for
-from onchip.network.repeats import folded
+from onchip.network.repeats import folded, has_repeats
 
 if TYPE_CHECKING:
     from onchip.network.network import Network
     from onchip.network.operators import Constant, Operator, Reach, Side
 
     Rows = tuple[np.ndarray[Any, np.dtype[np.bool_]], ...]
-    """By axis of an operator: the indices that are needed."""
+    """By axis of an operator, or side of a tensor: whether each index is needed."""
 
-__all__ = ["needed_bytes"]
+__all__ = ["in_sides", "made_indices", "needed_bytes"]
 
 MOST_ROWS = 1 << 24
 """Longer axes are not looked at."""
@@ -31,10 +31,12 @@ MOST_ROWS = 1 << 24
 def needed_bytes(network: Network) -> int:
     """Return the bytes of inputs and constants that the outputs need, and of the outputs, each once.
 
-    What runs again need not.
+    What runs again need not. Each of its runs may make another part, so that in a network with repeats a
+    tensor counts as the reader needs it that needs most.
     """
+    apart = has_repeats(network)
     network = folded(network).network
-    walk = _Walk(network)
+    walk = _Walk(network, apart=apart)
     found = 0
     for v in reversed(network.order):
         found += walk.back(network.operators[v])
@@ -44,11 +46,27 @@ def needed_bytes(network: Network) -> int:
     return found + sum(n for t, n in walk.bytes.items() if t not in made)
 
 
-class _Walk:
-    """Needs of the readers so far, by tensor: the most bytes of one, and the indices of each."""
+def made_indices(network: Network, *, apart: bool = False) -> tuple[Rows | None, ...]:
+    """Return by operator the indices along its output's axes that it has to make; None where nobody knows.
 
-    def __init__(self, network: Network) -> None:
-        self.network = network
+    With `apart` some operators may run more often than the network says, each time for other readers.
+    """
+    walk = _Walk(network, apart=apart)
+    for v in reversed(network.order):
+        walk.back(network.operators[v])
+    return tuple(walk.made.get(op.id) for op in network.operators)
+
+
+class _Walk:
+    """Needs of the readers so far, by tensor: the most bytes of one, and the indices of each.
+
+    `made` has what every operator has to make that was looked into. One run makes what all readers of a
+    tensor need; with `apart` it may make what one of them needs, and another run the rest.
+    """
+
+    def __init__(self, network: Network, *, apart: bool) -> None:
+        self.network, self.apart = network, apart
+        self.made: dict[int, Rows] = {}
         self.bytes: dict[int, int] = {}
         self.rows: dict[int, list[Rows]] = {}
 
@@ -60,6 +78,7 @@ class _Walk:
             for t in op.inputs:
                 self.ask(t, self.network.tensors[t].bytes, None)
             return op.weight_bytes
+        self.made[op.id] = rows[: len(reach.output)]
         for t, sides in zip(op.inputs, reach.reads, strict=False):
             self.ask(t, *_part(sides, rows, self.network.tensors[t].bytes))
         if sum(constant.bytes for constant in reach.weights) != op.weight_bytes:
@@ -83,8 +102,12 @@ class _Walk:
         if self.bytes.get(root, 0) >= network.tensors[root].bytes:
             return full
         needed = tuple(np.zeros(size, dtype=np.bool_) for size in reach.output)
-        for rows in self.rows.get(root, ()):  # one box along its axes has what all readers need
-            needed = tuple(a | b for a, b in zip(needed, _in_sides(rows, reach.output), strict=True))
+        wanted = [in_sides(rows, reach.output) for rows in self.rows.get(root, ())]
+        if self.apart and wanted:
+            needed = max(wanted, key=lambda rows: prod(int(side.sum()) for side in rows))
+        else:  # one box along its axes has what all readers need
+            for rows in wanted:
+                needed = tuple(a | b for a, b in zip(needed, rows, strict=True))
         return (*needed, *full[len(reach.output) :])
 
     def ask(self, t: int, size: int, rows: Rows | None) -> None:
@@ -102,7 +125,7 @@ class _Walk:
             self.rows.setdefault(root, []).append((every,))
 
 
-def _in_sides(rows: Rows, sides: Sequence[int]) -> Rows:
+def in_sides(rows: Rows, sides: Sequence[int]) -> Rows:
     """Return needed indices along other sides of the same elements; none where that is not known.
 
     What an operator makes in a nest, or otherwise, is a box along its axes, turn by turn, and so all indices

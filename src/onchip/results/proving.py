@@ -191,4 +191,5 @@ def _chip(plan: Plan) -> Chip:
         rates=Rates(**{key: getattr(plan.chip, key) for key in RATES}),
         weight_scratchpad_bytes=plan.chip.weight_scratchpad_bytes,
         memories=plan.chip.memories,
+        tiles=plan.chip.tiles,
     )

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import fields
 from importlib import import_module
+from math import prod
 from typing import Any
 
 import msgspec
@@ -57,7 +58,7 @@ def compute(task: Task, networks: Callable[[str], Network]) -> Done:
             figures |= figures_of(made)
         except FiguresOnly as only:
             figures |= only.figures | {"reason": str(only)}
-        figures |= _bounded(figures) | _times(figures, chip)
+        figures |= _bounded(figures, getattr(options, "objective", "traffic")) | _times(figures, chip)
     except (Infeasible, NeedsTraffic) as no:
         figures |= {"status": "infeasible", "needs_bytes": no.needs, "reason": str(no)}
     except NegativeAnswer as no:
@@ -140,10 +141,23 @@ def known_of(network: Network) -> dict[str, Any]:
     }
 
 
-def _bounded(figures: dict[str, Any]) -> dict[str, Any]:
-    """Return the gap: the excess over the bound, as a share of it."""
-    bound, moved = figures.get("dram_bound_bytes"), figures.get("dram_bytes")
-    return {"gap": None if not bound or moved is None else round((moved - bound) / bound, 9)}
+AIMS = {
+    "latency": ("latency_picoseconds",),
+    "energy": ("energy_picojoules",),
+    "edp": ("latency_picoseconds", "energy_picojoules"),
+}
+"""The figures, of which the product is made small, by objective; of all others DRAM bytes."""
+
+
+def _bounded(figures: dict[str, Any], objective: str) -> dict[str, Any]:
+    """Return the gap: the excess of what was made small over its bound, as a share of it."""
+    names = AIMS.get(objective, ("dram_bytes",))
+    found: list[Any] = [figures.get(name) for name in names]
+    bounds: list[Any] = [figures.get("_bound_".join(name.rsplit("_", 1))) for name in names]
+    if not all(bounds) or None in found:
+        return {"gap": None}
+    bound = prod(bounds)
+    return {"gap": round((prod(found) - bound) / bound, 9)}
 
 
 def _times(figures: dict[str, Any], chip: Chip) -> dict[str, Any]:

@@ -54,5 +54,7 @@ def figures_of(plan: Plan) -> dict[str, Any]:
         "peak_bytes": r.peak_bytes,
         "extent_bytes": r.extent_bytes,
         "latency_picoseconds": r.latency_picoseconds,
+        "latency_bound_picoseconds": r.latency_lower_bound_picoseconds,
         "energy_picojoules": r.energy_picojoules,
+        "energy_bound_picojoules": r.energy_lower_bound_picojoules,
     }

@@ -115,6 +115,8 @@ def content_of(module: str) -> str:
 def _stated_by(chip: Chip) -> dict[str, Any]:
     """Return the values that a chip states, so that keys added to chips later change no hash."""
     stated = {key: value for key, value in chip.figures().items() if value not in (None, "", False, ())}
+    if chip.tiles is not None:
+        stated["tiles"] = chip.tiles
     return cast("dict[str, Any]", msgspec.to_builtins(stated))
 
 
@@ -171,7 +173,9 @@ COLUMNS = (
     "dram_seconds",
     "compute_seconds",
     "latency_picoseconds",
+    "latency_bound_picoseconds",
     "energy_picojoules",
+    "energy_bound_picojoules",
     "reason",
     "space",
     "seconds",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from onchip.base.files import read_bytes
 from onchip.base.toml_file import parse_toml
 from onchip.machines.chip import Chip, chip_of, load_chip
 from onchip.machines.chip_parts import keys_of
+from onchip.machines.tile_rates import TileRates
 from onchip.planners import registry
 from onchip.readers.reference import is_reference
 from onchip.readers.source import ReadOptions
@@ -29,6 +30,9 @@ Values = tuple[tuple[str, Any], ...]
 
 MOST_VARIANTS = 10_000
 """The most chips, networks or option sets in one sweep."""
+
+CHANNELS = "channel_bytes_per_second"
+"""The rate of every channel of a chip with rates of tiles."""
 
 ARRAY = re.compile(r"([0-9]{1,5})x([0-9]{1,5})", re.ASCII)
 
@@ -217,7 +221,11 @@ def _found_from(model: str, folder: Path) -> str:
 
 def _machines(table: Mapping[str, Any], where: str, folder: Path) -> tuple[Machine, ...]:
     section = dict(_section(table, "chip", where))
-    known = ["array", *(key for key in keys_of(Chip) if key not in ("name", "description", "memories"))]
+    known = [
+        "array",
+        CHANNELS,
+        *(key for key in keys_of(Chip) if key not in ("name", "description", "memories")),
+    ]
     for key in section:
         _known(key, known, where, f"chip.{key}")
     if "array" in section and {"pe_rows", "pe_columns"} & set(section):
@@ -245,7 +253,11 @@ def _changed(chip: Chip, changed: Mapping[str, Any], where: str) -> Chip:
     if chip.memories:
         kept = (asdict(memory) for memory in stated.pop("memories"))
         stated["memory"] = [{k: v for k, v in one.items() if v is not None} for one in kept]
-    new = dict(changed)
+    new, tiles = dict(changed), chip.tiles
+    if CHANNELS in new:
+        if tiles is None:
+            raise UsageError(f"{chip.name} states no rates of tiles", where=where, item=f"chip.{CHANNELS}")
+        tiles = _at_rate(tiles, new.pop(CHANNELS), where)
     if "array" in new:
         match = ARRAY.fullmatch(new["array"]) if isinstance(new["array"], str) else None
         if match is None:
@@ -256,7 +268,18 @@ def _changed(chip: Chip, changed: Mapping[str, Any], where: str) -> Chip:
     one_each = _peak_rate(chip)
     if one_each is not None and chip.rates.macs_per_second == one_each and "macs_per_second" not in new:
         made = chip_of(stated | new | {"macs_per_second": _peak_rate(made)}, f"{where}: chip")
-    return made
+    return replace(made, tiles=tiles)
+
+
+def _at_rate(tiles: TileRates, rate: Any, where: str) -> TileRates:
+    """Return rates of tiles at which every channel moves so many bytes a second."""
+    if type(rate) is not int:
+        raise UsageError(f"{rate!r} is no whole number", where=where, item=f"chip.{CHANNELS}")
+    try:
+        channels = tuple(replace(channel, bytes_per_second=rate) for channel in tiles.channels)
+        return replace(tiles, channels=channels)
+    except ValueError as problem:
+        raise UsageError(str(problem), where=where, item=f"chip.{CHANNELS}") from None
 
 
 def _peak_rate(chip: Chip) -> float | None:

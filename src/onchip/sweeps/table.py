@@ -12,7 +12,13 @@ from onchip.sweeps.sram_columns import SRAM_COLUMNS
 
 __all__ = ["columns_of", "has_parquet", "to_csv", "to_parquet", "type_of"]
 
-INTEGERS = ("macs", "latency_picoseconds", "energy_picojoules")
+INTEGERS = (
+    "macs",
+    "latency_picoseconds",
+    "latency_bound_picoseconds",
+    "energy_picojoules",
+    "energy_bound_picojoules",
+)
 NUMBERS = ("gap", "dram_seconds", "compute_seconds", "seconds", *SRAM_COLUMNS)
 
 

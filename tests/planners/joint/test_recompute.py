@@ -11,7 +11,7 @@ from nest_networks import network_of
 from onchip.base.errors import Infeasible, UsageError
 from onchip.check import check
 from onchip.machines.chip import load_chip
-from onchip.network import Network, OperatorSpec
+from onchip.network import Network, OperatorSpec, Reach, Side
 from onchip.network.repeats import folded, has_repeats
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import DEFAULTS, FusedPlacementOptions, JointOptions, fusion_options
@@ -92,6 +92,30 @@ def test_recompute_goes_with_tiles_only() -> None:
         JointOptions(fuse=False, recompute=True)
     with pytest.raises(UsageError, match="recompute"):
         JointOptions(fuse=True, recompute=1)  # type: ignore[arg-type]
+
+
+def test_the_bound_holds_where_each_run_makes_another_part() -> None:
+    """Every fourth row for one reader, column for another: made once, all is needed; twice, half."""
+    elements = Reach((8, 8), ((Side(8, 0), Side(8, 1)),))
+    rows = Reach((2, 8), ((Side(8, 0, stride=4), Side(8, 1)),))
+    columns = Reach((8, 2), ((Side(8, 0), Side(8, 1, stride=4)),))
+    network = Network.build(
+        "rows and columns",
+        [("x", 64, "input"), ("h", 64, "activation"), ("y", 16, "activation"), ("z", 16, "activation")],
+        [
+            OperatorSpec("a", "Exp", ["x"], ["h"], reach=elements),
+            OperatorSpec("b", "MaxPool", ["h"], ["y"], reach=rows),
+            OperatorSpec("c", "MaxPool", ["h"], ["z"], reach=columns),
+        ],
+        ["y", "z"],
+    )
+    options = FusedPlacementOptions()
+    once = plan(network, GENERIC, 48, *options.halves())
+    made = plan(network, GENERIC, 48, *replace(options, recompute=True).halves())
+    assert once.result.dram_bytes == once.result.dram_lower_bound_bytes == 96
+    assert has_repeats(made.network)
+    assert made.result.dram_bytes == 64
+    assert made.result.dram_lower_bound_bytes == 48
 
 
 def test_a_plan_that_runs_an_operator_again_takes_less_time_and_energy(

@@ -10,17 +10,19 @@ import pytest
 
 import onchip
 from nest_networks import network_of
-from onchip.base.errors import IllegalPlan, UsageError
+from onchip.base.errors import IllegalPlan, NegativeAnswer, UsageError
 from onchip.check import check, plan_chip_of
 from onchip.check.figures import times_of
 from onchip.machines.chip import Chip
-from onchip.machines.tile_rates import TileRates
-from onchip.network import Network, bits, mask
+from onchip.machines.tile_rates import ArraySide, Channel, TileRates
+from onchip.network import Constant, Network, OperatorSpec, Reach, Side, bits, mask
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.joint.options import DEFAULTS, fusion_options
+from onchip.planners.joint.timed.aim import Goal
 from onchip.planners.joint.timed.answer import quickest, starts_of
-from onchip.planners.joint.timed.bound import least_picoseconds
+from onchip.planners.joint.timed.bound import least_picoseconds, least_work
+from onchip.planners.joint.timed.compiled import compiled_for
 from onchip.planners.joint.timed.copies import best_copies
 from onchip.planners.joint.timed.hasten import Fastest
 from onchip.planners.joint.timed.joined import joined, seamed
@@ -336,6 +338,69 @@ def test_bounds_hold_for_random_plans() -> None:
     from oracles.copies_trial import bound_trial
 
     assert sum(bound_trial(seed) for seed in range(20)) > 8
+
+
+def stepping(rows: int, stride: int, span: int, before: int) -> Network:
+    """A product whose rows are read by windows that step over some: a 1 x 1 window of stride 2 reads every
+    other one."""
+    read = rows // stride
+    first = Reach(
+        (rows, 3), ((Side(rows, 0), Side(2, 2)),), (Constant("A", 6, (Side(2, 2), Side(3, 1))),), (2,)
+    )
+    window = Side(rows, 0, stride=stride, before=before, span=span)
+    other = Constant("B", 6, (Side(3, 2), Side(2, 1)))
+    second = Reach((read, 2), ((window, Side(3, 2)),), (other,), (3,))
+    return Network.build(
+        "steps over rows",
+        [("x", rows * 2, "input"), ("h", rows * 3, "activation"), ("y", read * 2, "activation")],
+        [
+            OperatorSpec("a", "Conv", ["x"], ["h"], 6, macs=rows * 6, reach=first),
+            OperatorSpec("b", "Conv", ["h"], ["y"], 6, macs=read * 6, reach=second),
+        ],
+        ["y"],
+    )
+
+
+def test_the_bound_counts_no_rows_that_nobody_reads() -> None:
+    """A nest that makes each row anew leaves out those between the windows."""
+    network, tiles = stepping(8, 2, 1, 0), TileRates(10**9, (Channel(10**12),))
+    compiled = compiled_for(network, (0, 1), {0, 2}, tiles)
+    assert compiled is not None
+    band = Loop((("a", 0), ("b", 0)), 1, (Leaf("a"), Leaf("b")), ("x",))
+    found = compiled.price(Nest((band,), ("A", "B")))
+    assert found is not None
+    assert least_work(network, tiles) == [24_000, 24_000]
+    assert found.work == 24_000 + 24_000
+    assert found.time >= least_picoseconds(network, tiles, 0) == 48_000
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("span", [1, 2])
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("side", [1, 4])
+def test_no_nest_of_windows_that_step_over_rows_is_below_the_bound(
+    stride: int, span: int, before: int, side: int
+) -> None:
+    network = stepping(12, stride, span, before)
+    tiles = TileRates(10**9, (Channel(10**12),), sides=(ArraySide("out", side),))
+    compiled = compiled_for(network, (0, 1), {0, 2}, tiles)
+    assert compiled is not None
+    front = compiled.front(2)
+    assert front.complete
+    assert front.found
+    bound = least_picoseconds(network, tiles, 0)
+    assert all(bound <= one.work <= one.time for one in front.found)
+
+
+@pytest.mark.parametrize(
+    "channel", [Channel(10**9, 10**18 - 1), Channel(10**9, 0, 10**18 - 1), Channel(1, burst_bytes=10**18 - 1)]
+)
+@pytest.mark.parametrize("objective", ["latency", "edp"])
+def test_times_too_long_to_state_are_no_plan(channel: Channel, objective: Goal) -> None:
+    rates = replace(CHIP.rates, dram_picojoules_per_byte=1.0)
+    chip = replace(CHIP, tiles=replace(TILES, channels=(channel,)), rates=rates)
+    with pytest.raises(NegativeAnswer, match=r"10\^18 picoseconds|none was found"):
+        onchip.plan(WORDED.network, chip, 80, fuse=True, objective=objective)
 
 
 def refused(chip: Chip, **options: object) -> str:

@@ -9,15 +9,14 @@ any network, and the plan that moves less stands. Equal blocks are changed toget
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from onchip.base.errors import NegativeAnswer
 from onchip.check import events_of
 from onchip.check.replay import Crossed, Ran
 from onchip.network import Network, bits
 from onchip.network.repeats import repeated
 from onchip.planners.limits import Limits
+from onchip.planners.refusals import found_nothing
 from onchip.plans import Plan
 
 __all__ = ["Again", "moves_of", "with_repeats"]
@@ -66,7 +65,7 @@ def with_repeats(made: Plan, again: Callable[[Network], Plan], limits: Limits) -
             continue
         tried.add(move.steps)
         misses += 1
-        with suppress(NegativeAnswer):
+        with found_nothing():
             other = again(move.of(made.network))
             if other.result.dram_bytes < made.result.dram_bytes:
                 made, misses, moves = other, 0, moves_of(other)

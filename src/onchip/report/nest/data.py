@@ -17,6 +17,7 @@ def nest_data(nest: ShownNest) -> dict[str, Any]:
         "need_bytes": nest.need,
         "crossing_bytes": nest.moved,
         "once_bytes": nest.least,
+        "beside": nest.beside,
         "whole": [
             {
                 "name": nest.names[w.name],
@@ -52,6 +53,7 @@ def _item(item: ShownLoop | ShownLeaf, names: Sequence[str]) -> dict[str, Any]:
         "all_turns": item.runs,
         "alive_bytes": item.alive,
         "made_again": [{"made": made, "of": size} for made, size in item.again],
+        "array": [list(side) for side in item.array],
         "buffers": [_buffer(b, names) for b in item.buffers],
     }
 
@@ -72,4 +74,8 @@ def _buffer(b: ShownBuffer, names: Sequence[str]) -> dict[str, Any]:
         "keep": b.kept,
         "ring": b.ring,
         "over": [names[n] for n in b.over],
+        "copies": b.copies,
+        "loads": b.load,
+        "stores": b.store,
+        "late": b.late,
     }

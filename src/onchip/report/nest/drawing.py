@@ -16,7 +16,15 @@ from markupsafe import Markup
 from onchip.planners.fused_group import TIMES
 from onchip.report import svg
 from onchip.report.nest.shown import ShownBuffer, ShownLeaf, ShownLoop, ShownNest
-from onchip.report.nest.words import common_start, equal_nests, names_shown, sides_words, times_words
+from onchip.report.nest.words import (
+    array_words,
+    common_start,
+    equal_nests,
+    names_shown,
+    sides_words,
+    times_words,
+    ways_words,
+)
 from onchip.report.wording import short_size, visible
 
 __all__ = ["MOST_RAILS", "page_nests", "script_names"]
@@ -57,6 +65,7 @@ def page_nests(nests: Mapping[str, ShownNest]) -> list[dict[str, Any]]:
         {
             "groups": [visible(name) for name in groups],
             "facts": _facts(nests[first]),
+            "beside": nests[first].beside,
             "names": names_shown(nests[first]),
             "start": _start(nests[first]),
             "scratch": short_size(nests[first].scratch),
@@ -171,6 +180,7 @@ def _leaf(nest: ShownNest, leaf: ShownLeaf, deep: int, scale: _Scale) -> dict[st
         "over": leaf.over,
         "runs": leaf.runs,
         "again": [f"{made / size:.2f}" for made, size in leaf.again],
+        "array": array_words(leaf),
         "alive": short_size(leaf.alive),
         "peak": leaf.alive == nest.need,
         "bar": _bar([_piece(b, scale, leaf.number) for b in alive], 14, "n-live"),
@@ -198,6 +208,7 @@ def _buffer(b: ShownBuffer, deep: int, scale: _Scale) -> dict[str, Any]:
         "kept": b.kept,
         "ring": b.ring,
         "over": b.over,
+        "ways": ways_words(b),
         "sides": sides_words(b.sides, b.whole),
         "of": sides_words(b.whole, b.whole) if part else "",
         "held": short_size(b.bytes),

@@ -32,7 +32,8 @@ class ShownBuffer:
     scratch from the leaf `first` on to `last`. It is filled (or, if made inside, begun) `turns` times;
     `crosses` bytes pass to and from DRAM in all of them. `kept` if a body keeps it, `ring` if it keeps there
     what the next turn needs again; `over` are the tensors in whose place it is written, `used` the leaves
-    that use it.
+    that use it. It has `copies`, comes and goes through the channels `load` and `store` (None: the chip's
+    first), and lets the fetches of `late` more steps pass its stores.
     """
 
     name: int
@@ -51,6 +52,10 @@ class ShownBuffer:
     ring: bool
     over: tuple[int, ...]
     used: tuple[int, ...]
+    copies: int = 1
+    load: int | None = None
+    store: int | None = None
+    late: int = 0
 
     @property
     def times(self) -> float:
@@ -63,7 +68,8 @@ class ShownLeaf:
     """An operator: number `number` of the leaves, with its buffers of its own and the bytes alive at it.
 
     `slices` are (words, indices, tile) of its own loops that cut, outermost first; `over` is the operand in
-    whose place it writes. `runs` counts its turns in all, slices not among them.
+    whose place it writes. `runs` counts its turns in all, slices not among them. `array` are words for the
+    axes on each side of the chip's array.
     """
 
     number: int
@@ -75,6 +81,7 @@ class ShownLeaf:
     buffers: tuple[ShownBuffer, ...]
     alive: int
     again: tuple[tuple[int, int], ...]
+    array: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,8 @@ class ShownNest:
     """A nest: its body, what lives around all of it, what is whole on chip, the scratch.
 
     `need` is what lives at the worst leaf, `scratch` what the group reserves, `moved` all that crosses,
-    `least` the same if every operand that crosses did so once. Equal nests may have other `names`.
+    `least` the same if every operand that crosses did so once; `beside` if it begins beside the group before.
+    Equal nests may have other `names`.
     """
 
     body: tuple[ShownLoop | ShownLeaf, ...]
@@ -127,6 +135,7 @@ class ShownNest:
     moved: int
     least: int
     names: tuple[str, ...] = field(compare=False)
+    beside: bool = False
 
     def leaves(self) -> tuple[ShownLeaf, ...]:
         """Return its leaves in the order in which they run."""
@@ -200,7 +209,7 @@ class _Shown:
         once = {p.buffer: self.axes.buffers[p.buffer].bytes for p in crossing}
         return ShownNest(
             body, buffers, whole, self.layout.need, self.group.scratch_bytes,
-            sum(p.crosses for p in crossing), sum(once.values()), tuple(self.names),
+            sum(p.crosses for p in crossing), sum(once.values()), tuple(self.names), self.tree.beside,
         )  # fmt: skip
 
     def before(self, tensor: int) -> tuple[int, ...]:
@@ -278,7 +287,8 @@ class _Shown:
         made = [(sum(w.made[at].lengths), self.along(w.where, leaf.operator)) for w in windows]
         again = tuple((some, size) for some, size in made if some > size)
         return ShownLeaf(
-            number, self.name(leaf.operator), label, slices, over, runs, self.of(items), alive, again
+            number, self.name(leaf.operator), label, slices, over, runs, self.of(items), alive, again,
+            tuple(tuple(self.words.of(at, axis) or f"axis {axis}" for axis in side) for side in leaf.array),
         )  # fmt: skip
 
     def of(self, items: tuple[int, ...]) -> tuple[ShownBuffer, ...]:
@@ -311,6 +321,9 @@ class _Shown:
         name = buffer.name
         if any(place is beside for beside in self.layout.accumulators):
             name = f"{'state' if place.carried else 'sums'} of {name}"
+        home = next(
+            (h for h, p in zip(self.layout.homes, self.layout.places, strict=True) if p is place), None
+        )
         turns = self.layout.entries[self.order[place.uses[0][0]]][place.deep]
         return ShownBuffer(
             self.name(name), role, place.sides, buffer.sides, held, buffer.bytes, place.bytes,
@@ -318,6 +331,7 @@ class _Shown:
             name in body, name in rings,
             tuple(self.name(self.axes.buffers[i].name) for i in sorted(guests)),
             tuple(sorted({self.order[at] for at, _ in place.uses})),
+            *((1, None, None, 0) if home is None else (home.copies, home.load, home.store, home.late)),
         )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from onchip.report.nest.shown import ShownBuffer, ShownLeaf, ShownLoop, ShownNes
 from onchip.report.wording import shorten, visible
 
 __all__ = [
+    "array_words",
     "common_start",
     "equal_nests",
     "loop_words",
@@ -16,6 +17,7 @@ __all__ = [
     "sides_words",
     "slice_words",
     "times_words",
+    "ways_words",
 ]
 
 LONGEST = 60
@@ -74,3 +76,22 @@ def times_words(buffer: ShownBuffer) -> str:
     times = buffer.times
     digits = 0 if abs(times - round(times)) < 0.005 or times >= 99.5 else 2 if times < 2 else 1
     return f"{TIMES}{times:,.{digits}f}"
+
+
+def ways_words(buffer: ShownBuffer) -> list[str]:
+    """Return `2 copies`, `stores by channel 1`, `3 steps late`: how a buffer comes and goes."""
+    found = [f"{buffer.copies:,} copies"] if buffer.copies > 1 else []
+    if buffer.load is not None:
+        found.append(f"loads by channel {buffer.load}")
+    if buffer.store is not None:
+        found.append(f"stores by channel {buffer.store}")
+    if buffer.late:
+        found.append(f"{buffer.late:,} step{'s' * (buffer.late != 1)} late")
+    return found
+
+
+def array_words(leaf: ShownLeaf) -> str:
+    """Return `rows | features, sum`, the axes on each side of the array; empty where none says any."""
+    if not any(leaf.array):
+        return ""
+    return " | ".join(", ".join(side) or "-" for side in leaf.array)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from onchip.base.errors import NegativeAnswer
+from onchip.base.errors import IllegalPlan, NegativeAnswer
 from onchip.check import certify, energy
 from onchip.check.nest_clock import nest_times_of
 from onchip.check.nest_times import NoTimes
@@ -22,6 +21,7 @@ from onchip.planners.joint.timed.lying import ROWS, Lying, may_lie_in_tiles
 from onchip.planners.joint.timed.partition import Efforts, partitioned_plan
 from onchip.planners.joint.timed.starts import FewestBytes, Sliced, whole_operators
 from onchip.planners.limits import Limits
+from onchip.planners.refusals import found_nothing
 from onchip.plans import Plan, Status
 
 __all__ = ["SPACE", "Starts", "quickest", "starts_of"]
@@ -156,18 +156,18 @@ class _Answers:
         least, meant = least_bytes(problem), folded(plan.network).network
         self.bounds = _Bounds(
             least,
-            least_picoseconds(meant, plan.chip.tiles, least),
+            least_picoseconds(plan.network, plan.chip.tiles, least),
             energy(meant, plan.chip, least) if goal == "edp" else None,
         )
 
     def starts(self) -> Starts:
         """Return the plans without a search for time."""
         aim, fewest, whole = Aim(self.goal), None, None
-        with suppress(NegativeAnswer):  # some run has no nest of fewest bytes; a search may find others
+        with found_nothing():  # some run has no nest of fewest bytes; a search may find others
             fewest = self.certified(hastened(self.plan, FewestBytes(self.problem, self.plan, self.limits, 0)))
         sliced = Sliced(self.problem, self.plan, self.limits, 0)
         for placed in whole_operators(self.plan, self.problem, self.limits):
-            with suppress(NegativeAnswer):  # no room for slices, or no times
+            with found_nothing():  # no room for slices, or no times
                 made = self.certified(hastened(placed, sliced))
                 whole = made if whole is None else min(whole, made, key=aim.value)
         return Starts(fewest, whole)
@@ -191,6 +191,8 @@ class _Answers:
                 break
             try:
                 found = self.improved(start, most, together, aim)
+            except IllegalPlan:
+                raise
             except NegativeAnswer as no:
                 refusal = refusal or no
                 continue
@@ -258,6 +260,9 @@ class _Answers:
                 nest_times_of(found)
             except NoTimes as reason:
                 raise NegativeAnswer(f"no times are known of this plan, which {reason}") from None
+            raise NegativeAnswer("this plan takes 10^18 picoseconds or more, and no plan states such times")
+        if self.goal == "edp" and found.result.energy_picojoules is None:
+            raise NegativeAnswer("this plan takes 10^18 picojoules or more, and no plan states such energies")
         return certified("optimal") if bounds.reached(found) else found
 
 

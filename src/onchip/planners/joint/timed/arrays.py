@@ -18,7 +18,7 @@ from onchip.machines.tile_rates import TileRates
 from onchip.network.axes import Cut
 from onchip.plans import Leaf, Loop, Nest
 
-__all__ = ["arrays_of", "choices", "cycles_of", "laid", "whole_extents"]
+__all__ = ["arrays_of", "choices", "cycles_of", "laid"]
 
 Array = tuple[tuple[int, ...], ...]
 Extents = Sequence[Mapping[int, int]]
@@ -59,11 +59,6 @@ def cycles_of(array: Array, extents: Extents, tiles: TileRates) -> int:
             total += times * -(-prod(size for size, _ in combined) // side.size)
         found *= total
     return found
-
-
-def whole_extents(cut: Cut) -> Extents:
-    """Return the extents of an operator's axes that nothing cuts."""
-    return [{size: 1} for size in cut.axes]
 
 
 def arrays_of(layout: Layout, tiles: TileRates, products: Sequence[int]) -> dict[str, tuple[Array, int]]:

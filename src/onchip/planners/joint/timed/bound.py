@@ -2,54 +2,73 @@
 
 *Work*: steps run one after the other. The steps of an operator together take no less than its products in one
 step over all of its axes, laid on the array in the best way, nor than its vector operations: cutting an axis
-only adds sides that do not fill, for the ceilings of two parts are no less than that of both. *Bytes*: every
-channel makes one transfer at a time.
+only adds sides that do not fill, for the ceilings of two parts are no less than that of both. Rows that no
+reader's windows touch need not be made, and count for nothing. *Bytes*: every channel makes one transfer at a
+time.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
 
 from onchip.check.nest_durations import PICOSECONDS, Work
 from onchip.machines.tile_rates import TileRates
 from onchip.network import Network
 from onchip.network.axes import Cut, GroupAxes, axes_of
+from onchip.network.needed import in_sides, made_indices
+from onchip.network.repeats import folded
 from onchip.network.vector_work import vector_operations
-from onchip.planners.joint.timed.arrays import choices, cycles_of, whole_extents
+from onchip.planners.joint.timed.arrays import choices, cycles_of
 
-__all__ = ["least_picoseconds", "least_work", "least_work_of"]
+if TYPE_CHECKING:
+    from onchip.network.needed import Rows
+
+__all__ = ["least_picoseconds", "least_work"]
 
 
 def least_picoseconds(network: Network, tiles: TileRates, least_bytes: int) -> int:
-    """Return the larger of the work of all operators and of `least_bytes` at the rate of all channels."""
+    """Return the larger of the work of all operators, each run once, and of `least_bytes` at the rate of all
+    channels."""
+    meant = folded(network).network
     rate = sum(channel.bytes_per_second for channel in tiles.channels)
     crossing = -(-least_bytes * PICOSECONDS // rate)
-    return max(crossing, sum(least_work(network, v, tiles) for v in network.order))
+    return max(crossing, sum(least_work(meant, tiles, apart=meant is not network)))
 
 
-def least_work(network: Network, operator: int, tiles: TileRates) -> int:
-    """Return the picoseconds that the steps of an operator take at least; 0 where its axes are not known."""
+def least_work(network: Network, tiles: TileRates, *, apart: bool = False) -> list[int]:
+    """Return by operator the picoseconds that its steps take at least; 0 where its axes are not known.
+
+    With `apart` some operators run more often than the network says, each time for other readers.
+    """
+    made = made_indices(network, apart=apart)
+    return [_least_work(network, v, made[v], tiles) for v in range(len(network.operators))]
+
+
+def _least_work(network: Network, operator: int, made: Rows | None, tiles: TileRates) -> int:
     axes = axes_of(network, [operator])
-    if not isinstance(axes, GroupAxes):
+    if made is None or not isinstance(axes, GroupAxes):
         return 0
     [cut] = axes.operators
-    indices = 1
-    for size in cut.axes:
-        indices *= size
-    products, rest = divmod(network.operators[operator].work, indices)
+    products, rest = divmod(network.operators[operator].work, prod(cut.axes))
     if rest:
         return 0
-    return least_work_of(cut, Work(products, vector_operations(network, operator)), tiles)
+    indices = [int(side.sum()) for side in in_sides(made, cut.axes[: cut.outputs])]
+    indices += cut.axes[cut.outputs :]
+    if not all(indices):
+        return 0
+    return _least_work_of(cut, indices, Work(products, vector_operations(network, operator)), tiles)
 
 
-def least_work_of(cut: Cut, work: Work, tiles: TileRates) -> int:
-    """Return the same of an operator with its axes."""
+def _least_work_of(cut: Cut, indices: Sequence[int], work: Work, tiles: TileRates) -> int:
+    """Return the picoseconds of one step over so many indices along each axis, on the best sides."""
     cycles = tiles.step_cycles
     if work.products:
-        whole = whole_extents(cut)
+        whole = [{n: 1} for n in indices]
         cycles += work.products * min(cycles_of(array, whole, tiles) for array in choices(cut, tiles))
     least = -(-cycles * PICOSECONDS // tiles.clock_hertz)
     if tiles.vector_operations_per_second is not None:
-        made = 1
-        for size in cut.axes[: cut.outputs]:
-            made *= size
+        made = prod(indices[: cut.outputs])
         least = max(least, -(-work.vector * made * PICOSECONDS // tiles.vector_operations_per_second))
     return least

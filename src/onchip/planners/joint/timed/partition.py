@@ -121,7 +121,8 @@ class _Partitions:
                     self.maker[t], self.last[t] = position[v], max(readers)
         self.size = {t: plan.chip.round_up(network.tensors[t].bytes) for t in self.maker}
         assert plan.chip.tiles is not None
-        work = [least_work(network, v, plan.chip.tiles) for v in self.order]
+        least = least_work(network, plan.chip.tiles)
+        work = [least[v] for v in self.order]
         self.rest = [sum(work[n:]) for n in range(len(work) + 1)]
         kinds = Kinds(network).kind
         self.kind = {
