@@ -15,7 +15,7 @@ ROOT = Path(onchip.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("base",),
-    ("planners/limits",),
+    ("planners/limits", "planners/refusals"),
     ("machines", "network", "zoo", "planners/packing", "microcontroller/kernel_language", "contest"),
     ("plans", "readers", "multi_dnn"),
     ("check", "microcontroller/int8", "planners/protocol", "planners/fused_group"),
