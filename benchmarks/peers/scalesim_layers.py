@@ -1,10 +1,11 @@
 """Layers simulated by SCALE-Sim, by the interpreter that has the package: times.py starts it.
 
-Reads from stdin {"layers": [{"loops", "strides", ...}], "kib": [input, filter, output], "bandwidth", "array",
-"dataflow"}; prints a line of JSON for every layer, in their order, and flushes it: {"version", "array_cycles",
-"stall", "cycles", "with_prefetch", "dram_bytes", "seconds"}. `loops` are the sizes of G, K, C, OY, OX, FY, FX. The
-simulator knows no groups: it runs one of them, and all figures are multiplied. Its maps have no padding, so
-they are as large as all windows together. `bandwidth` is in bytes a cycle of each of its three ports. One thread.
+Reads from stdin {"layers": [{"loops", "strides", ...}], "kib": [input, filter, output], "bandwidth",
+"array", "dataflow"}; prints a line of JSON for every layer, in their order: {"version", "array_cycles",
+"stall", "cycles", "with_prefetch", "dram_bytes", "seconds"}. `loops` are the sizes of G, K, C, OY, OX, FY, FX.
+The simulator knows no groups: it runs one of them, and all figures are multiplied. Its maps have no padding,
+so they are as large as all windows together. `bandwidth` is in bytes a cycle of each of its three ports.
+One thread.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def report(folder: Path, groups: int) -> dict[str, Any]:
 
 def run(asked: dict[str, Any], layer: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the figures of one layer."""
-    from scalesim.scale_sim import scalesim  # noqa: PLC0415
+    from scalesim.scale_sim import scalesim
 
     (folder / "chip.cfg").write_text(config(asked))
     (folder / "layer.csv").write_text(topology(layer))

@@ -1,7 +1,7 @@
 """The layers of a network as mappers of one layer at a time know them: loops of a convolution.
 
-`layers_of` derives them from the reaches of onchip's operators; `network_of` makes of one of them a network of
-one operator again. So a mapper and onchip plan the same loops with the same sizes.
+`layers_of` derives them from the reaches of onchip's operators; `network_of` makes of one of them a network
+of one operator again. So a mapper and onchip plan the same loops with the same sizes.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _layer(network: Network, operator: Operator) -> Layer:
     outputs = range(len(reach.output))
 
     def factor(sides: tuple[Side, ...]) -> tuple[int, int]:
-        """Return the axes of sums that it goes along, and its elements: a mask or a bias has none, or fewer."""
+        """Return the axes of sums that it goes along, of which a mask has none, and its elements."""
         return sum(side.axis >= len(outputs) for side in sides), prod(side.size for side in sides)
 
     kernels = [constant.sides for constant in reach.weights if not constant.late]
@@ -150,14 +150,14 @@ def network_of(layer: Layer) -> Network:
     g, k, y, x, c = range(5)
     rows, columns = layer.rows, layer.columns
 
-    def over(side: Slide, axis: int) -> Side:
+    def slid(side: Slide, axis: int) -> Side:
         return Side(side.inputs, axis, side.stride, side.before, side.taps)
 
     taps = rows.taps * columns.taps
     kernel = (Side(layer.groups, g), Side(layer.outputs, k), Side(layer.inputs, c), Side(taps, span=taps))
     reach = Reach(
         (layer.groups, layer.outputs, rows.outputs, columns.outputs),
-        ((Side(layer.groups, g), Side(layer.inputs, c), over(rows, y), over(columns, x)),),
+        ((Side(layer.groups, g), Side(layer.inputs, c), slid(rows, y), slid(columns, x)),),
         (Constant("W", layer.weight_bytes, kernel),),
         (layer.inputs,),
     )
@@ -165,4 +165,6 @@ def network_of(layer: Layer) -> Network:
     spec = OperatorSpec(
         "layer", "Conv", ["x"], ["y"], layer.weight_bytes, macs=layer.macs, reach=reach
     )  # fmt: skip
-    return Network.build(layer.name, [("x", held, "input"), ("y", layer.output_bytes, "activation")], [spec], ["y"])
+    return Network.build(
+        layer.name, [("x", held, "input"), ("y", layer.output_bytes, "activation")], [spec], ["y"]
+    )

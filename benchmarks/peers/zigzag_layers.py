@@ -1,10 +1,10 @@
 """Layers planned by ZigZag, by the interpreter that has the package: times.py starts it.
 
-Reads from stdin {"layers": [{"name", "loops", "strides", "inputs", "before"}], "bytes", "bandwidth", "array",
-"hints", "lpf", "mappings"}; prints a line of JSON for every layer, in their order, and flushes it: {"version",
-"cycles", "compute", "array_cycles", "stall", "loading", "storing", "spatial", "temporal", "seconds"}. `loops`
-are the sizes of G, K, C, OY, OX, FY, FX, `hints` the loops that may stand on either side of the array, several
-on one (a *mixed* spatial mapping). One byte each element, sums as wide. One thread.
+Reads from stdin {"layers": [{"loops", "strides", "inputs", "before"}], "bytes", "bandwidth", "array", "hints",
+"lpf", "mappings"}; prints a line of JSON for every layer, in their order: {"version", "cycles", "compute",
+"array_cycles", "stall", "loading", "storing", "spatial", "temporal", "seconds"}. `loops` are the sizes of G,
+K, C, OY, OX, FY, FX, `hints` the loops that may stand on either side of the array, several on one (a *mixed*
+spatial mapping). One byte each element, sums as wide. One thread.
 """
 
 from __future__ import annotations
@@ -96,17 +96,17 @@ def workload(layer: dict[str, Any]) -> dict[str, Any]:
 
 def run(asked: dict[str, Any], layer: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the figures of the fastest mapping that the package finds."""
-    from zigzag.mapping.temporal_mapping import TemporalMappingType  # noqa: PLC0415
-    from zigzag.stages.evaluation.cost_model_evaluation import CostModelStage  # noqa: PLC0415
-    from zigzag.stages.main import MainStage  # noqa: PLC0415
-    from zigzag.stages.mapping.spatial_mapping_generation import SpatialMappingGeneratorStage  # noqa: PLC0415
-    from zigzag.stages.mapping.temporal_mapping_generator_stage import (  # noqa: PLC0415
+    from zigzag.mapping.temporal_mapping import TemporalMappingType
+    from zigzag.stages.evaluation.cost_model_evaluation import CostModelStage
+    from zigzag.stages.main import MainStage
+    from zigzag.stages.mapping.spatial_mapping_generation import SpatialMappingGeneratorStage
+    from zigzag.stages.mapping.temporal_mapping_generator_stage import (
         TemporalMappingGeneratorStage,
     )
-    from zigzag.stages.parser.accelerator_parser import AcceleratorParserStage  # noqa: PLC0415
-    from zigzag.stages.parser.workload_parser import WorkloadParserStage  # noqa: PLC0415
-    from zigzag.stages.results.reduce_stages import MinimalLatencyStage  # noqa: PLC0415
-    from zigzag.stages.workload_iterator import WorkloadStage  # noqa: PLC0415
+    from zigzag.stages.parser.accelerator_parser import AcceleratorParserStage
+    from zigzag.stages.parser.workload_parser import WorkloadParserStage
+    from zigzag.stages.results.reduce_stages import MinimalLatencyStage
+    from zigzag.stages.workload_iterator import WorkloadStage
 
     chip = accelerator(asked["bytes"], asked["bandwidth"], asked["array"])
     mapping = [{"name": "default", "spatial_mapping_hint": asked["hints"]}]
