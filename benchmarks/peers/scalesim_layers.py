@@ -2,7 +2,8 @@
 
 Reads from stdin {"layers": [{"loops", "strides", ...}], "kib": [input, filter, output], "bandwidth",
 "array", "dataflow"}; prints a line of JSON for every layer, in their order: {"version", "array_cycles",
-"stall", "cycles", "with_prefetch", "dram_bytes", "seconds"}. `loops` are the sizes of G, K, C, OY, OX, FY, FX.
+"stall", "cycles", "with_prefetch", "dram_bytes", "seconds"}. `loops` are the sizes of G, K, C, OY, OX, FY
+and FX.
 The simulator knows no groups: it runs one of them, and all figures are multiplied. Its maps have no padding,
 so they are as large as all windows together. `bandwidth` is in bytes a cycle of each of its three ports.
 One thread.

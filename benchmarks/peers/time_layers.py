@@ -115,6 +115,8 @@ def _layer(network: Network, operator: Operator) -> Layer:
         return sum(side.axis >= len(outputs) for side in sides), prod(side.size for side in sides)
 
     kernels = [constant.sides for constant in reach.weights if not constant.late]
+    if not kernels and len(reach.reads) < 2:
+        raise ValueError(f"{operator.name}: both factors are one tensor")
     other = max([*kernels, *reach.reads[1:]], key=factor)
     maps, others = ({side.axis: side for side in sides} for sides in (reach.reads[0], other))
     of = reach.extents

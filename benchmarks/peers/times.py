@@ -88,7 +88,10 @@ def cycles_on(layer: Layer, rows: int = SIDE, columns: int = SIDE) -> int:
 def made(asked: argparse.Namespace, records: Records, model: str, room: int) -> Row:
     """Return the row of one network."""
     network = load(model, ReadOptions(dtype="int8", attention="parts")).network
-    layers = layers_of(network)
+    try:
+        layers = layers_of(network)
+    except ValueError as no:
+        raise SystemExit(f"{model}: {no}") from None
     zigzag = Peer("ZigZag", "zigzag_layers.py", asked.zigzag, asked.cpu, records)
     scalesim = Peer("SCALE-Sim", "scalesim_layers.py", asked.scalesim, asked.cpu, records)
     small = [
