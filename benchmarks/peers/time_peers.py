@@ -13,7 +13,7 @@ from typing import Any
 
 from time_layers import Layer
 
-__all__ = ["Answer", "Peer", "Records", "stated"]
+__all__ = ["HERE", "Answer", "Peer", "Records", "stated"]
 
 Answer = dict[str, Any]
 HERE = Path(__file__).resolve().parent

@@ -1,10 +1,12 @@
-"""Latencies of whole networks by onchip, ZigZag and SCALE-Sim on one chip: docs/peers.md.
+"""Latencies of whole networks by onchip, ZigZag, Stream and SCALE-Sim on one chip: docs/peers.md.
 
     python benchmarks/peers/times.py [MODEL ...] [--zigzag PYTHON] [--scalesim PYTHON] [--kib N ...]
                                      [--limit SECONDS] [--whole SECONDS] [--cpu SECONDS] [--largest CYCLES]
                                      [--records FILE] [--into PAGE]
 
-MODEL is what `onchip plan` takes. Each PYTHON is an interpreter that has the package zigzag-dse, or scalesim.
+MODEL is what `onchip plan` takes. Each PYTHON is an interpreter that has the packages zigzag-dse and
+stream-dse (and six, which they need and do not ask for), or scalesim (and numpy 2.2: with 2.4 it ends in an
+error).
 The chip is `RATES`: an array of 32 x 32 multipliers with outputs along both sides, at 1 GHz; a scratchpad of
 N KiB; one channel of 16 bytes a cycle; nothing else takes time. The peers plan one layer at a time, so onchip
 plans the same layers alone (in `--limit` seconds each), and then the whole network (in `--whole`). A peer
@@ -25,6 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+import time_chains
 from page_marks import put_into
 from time_layers import Layer, layers_of
 from time_nests import figures, nest_of, own, priced
@@ -46,7 +49,7 @@ HINTS = {"D1": ["K", "G"], "D2": ["OY", "OX"]}
 """ZigZag's loops on the sides of `RATES`: channels of outputs on one, pixels on the other."""
 
 MODELS = ("zoo:resnet50", "zoo:mobilenet_v2")
-TABLE, WHY = "times", "times: why"
+TABLE, WHY, FUSED = "times", "times: why", "times: fused"
 
 Many = Mapping[Layer, int]
 
@@ -350,7 +353,18 @@ def main() -> None:
         f" {', '.join(sorted(said)) or 'no peer'}; {asked.limit:g} s for each layer of ours,"
         f" {asked.whole:g} s for each network -->"
     )
-    made_tables = {TABLE: "\n".join([head, *table(rows)]), WHY: "\n".join([head, *why(rows, changed)])}
+    chains = [
+        line
+        for kib in asked.kib
+        for line in time_chains.table(
+            RATES, SIDE, KIB * kib, asked.whole, asked.zigzag, asked.cpu, records
+        )
+    ]  # fmt: skip
+    made_tables = {
+        TABLE: "\n".join([head, *table(rows)]),
+        WHY: "\n".join([head, *why(rows, changed)]),
+        FUSED: "\n".join([head, *chains]),
+    }
     if asked.into is None:
         print("\n\n".join(made_tables.values()))
         return
