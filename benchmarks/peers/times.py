@@ -315,7 +315,7 @@ def main() -> None:
     parser.add_argument("--zigzag", type=Path, metavar="PYTHON")
     parser.add_argument("--scalesim", type=Path, metavar="PYTHON")
     parser.add_argument("--kib", type=int, nargs="+", default=[512], metavar="N")
-    parser.add_argument("--limit", type=float, default=40, metavar="SECONDS", help="for each layer of ours")
+    parser.add_argument("--limit", type=float, default=20, metavar="SECONDS", help="for each layer of ours")
     parser.add_argument(
         "--whole", type=float, default=120, metavar="SECONDS", help="for each network of ours"
     )

@@ -2,9 +2,9 @@
 
 Reads from stdin {"layers": [{"loops", "strides", "inputs", "before"}], "bytes", "bandwidth", "array",
 "hints", "lpf", "mappings"}; prints a line of JSON for every layer, in their order: {"version", "cycles",
-"compute", "array_cycles", "stall", "loading", "storing", "spatial", "temporal", "seconds"}. `loops` are the sizes of G,
-K, C, OY, OX, FY, FX, `hints` the loops that may stand on either side of the array, several on one (a *mixed*
-spatial mapping). One byte each element, sums as wide. One thread.
+"compute", "array_cycles", "stall", "loading", "storing", "spatial", "temporal", "seconds"}. `loops` are the
+sizes of G, K, C, OY, OX, FY, FX, `hints` the loops that may stand on either side of the array, several on one
+(a *mixed* spatial mapping). One byte each element, sums as wide. One thread.
 """
 
 from __future__ import annotations
