@@ -14,7 +14,7 @@ from onchip.readers import ReadOptions, load
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks/peers"))
 import scalesim_layers
-import times
+import time_rows
 import zigzag_layers
 from time_layers import Layer, Slide, layers_of, network_of
 from time_nests import nest_of, priced
@@ -77,7 +77,7 @@ def test_a_layer_for_scalesim_has_its_padding_in_the_map() -> None:
     values = dict(zip(head.split(","), line.split(","), strict=True))
     assert values["IFMAP Height"] == values["IFMAP Width"] == "229"
     assert (values["Channels"], values["Num Filter"], values["Strides"]) == ("3", "64", "2")
-    said = scalesim_layers.config(times.scalesim_asks(512, "os"))
+    said = scalesim_layers.config(time_rows.scalesim_asks(512, "os"))
     sizes = [int(line.split()[1]) for line in said.splitlines() if "SramSzkB" in line]
     assert sum(sizes) == 512
 
@@ -117,8 +117,8 @@ def test_a_mapping_with_loops_over_taps_around_a_buffer_is_no_nest() -> None:
 
 
 def test_cycles_of_an_array_count_edges() -> None:
-    assert times.cycles_on(POINTWISE) == 2 * 1 * 4
-    assert times.cycles_on(DEPTHWISE) == 96 * 98 * 9
+    assert time_rows.cycles_on(POINTWISE) == 2 * 1 * 4
+    assert time_rows.cycles_on(DEPTHWISE) == 96 * 98 * 9
 
 
 def test_answers_are_kept_and_asked_once(tmp_path: Path) -> None:
