@@ -29,6 +29,9 @@ from onchip.machines.tile_rates import TileRates
 
 __all__ = ["Reasons"]
 
+Line = tuple[str, Many, float | None, float | None]
+"""What, of which layers, and their milliseconds and ours."""
+
 
 @dataclass(frozen=True)
 class Reasons:
@@ -133,9 +136,6 @@ class Reasons:
     def ours(self, row: Row, layers: Many, rates: TileRates) -> dict[Layer, Answer]:
         """Return our figures of layers alone on a changed chip."""
         return {layer: own(layer, rates, row.room, self.limit, self.records) for layer in layers}
-
-
-Line = tuple[str, Many, float | None, float | None]
 
 
 def _changed(

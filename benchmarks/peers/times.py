@@ -186,7 +186,7 @@ def main() -> None:
         line
         for kib in asked.kib
         for line in time_chains.table(
-            RATES, SIDE, KIB * kib, asked.whole, asked.zigzag, asked.cpu, records
+            RATES, SIDE, KIB * kib, asked.limit, asked.zigzag, asked.cpu, records
         )
     ]  # fmt: skip
     made_tables = {
