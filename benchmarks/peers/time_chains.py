@@ -96,28 +96,33 @@ def theirs(python: Path | None, cpu: int, records: Records, asked: Answer, chain
 def table(
     rates: TileRates, side: int, room: int, limit: float, python: Path | None, cpu: int, records: Records
 ) -> Iterator[str]:
-    """Yield the lines of the table: chains by Stream, fused, and by onchip, fused and layer by layer."""
-    yield (
-        "| chain | KiB | Stream | its groups | ours | our groups | our bound | all multipliers in every cycle"
-        " | CPU s: Stream | ours |"
-    )
-    yield "|---|" + "--:|" * 9
+    """Yield the lines of the table: chains by Stream and by onchip, each in the groups that it likes."""
     [channel] = rates.channels
     bandwidth = channel.bytes_per_second // rates.clock_hertz
     asked = {"bytes": room, "bandwidth": bandwidth, "array": [side, side], "limit": 60}
+    others = {name: theirs(python, cpu, records, asked, chain) for name, chain in CHAINS.items()}
+    said = sorted({other["version"] for other in others.values() if "version" in other})
+    yield (
+        f"| chain | KiB | {' '.join(['Stream', *said])} | its groups | ours | our groups | our bound"
+        " | all multipliers in every cycle | CPU s: Stream | ours |"
+    )
+    yield "|---|" + "--:|" * 9
     for name, chain in CHAINS.items():
-        other = theirs(python, cpu, records, asked, chain)
-        said = [stated(layer) for layer in chain]
-        own = {"peer": "onchip", "chain": said, "bytes": room, "limit": limit, "rates": str(rates)}
-        ours = records.get(own)
-        if ours is None:
-            ours = records.put(own, figures(network_of_chain(name, chain), rates, room, limit))
+        other, ours = others[name], fused(name, chain, rates, room, limit, records)
         work = sum(layer.macs for layer in chain) / side**2 / 1e6
         cells = [name, f"{room >> 10:,}"]
         cells += _cells(other)
         cells += [f"{ours['picoseconds'] / 1e9:,.3f}", str(ours["groups"]), f"{ours['bound'] / 1e9:,.3f}"]
         cells += [f"{work:,.3f}", f"{other['seconds']:.0f}" if "seconds" in other else ""]
         yield f"| {' | '.join(cells)} | {ours['seconds']:.0f} |"
+
+
+def fused(name: str, chain: Chain, rates: TileRates, room: int, limit: float, records: Records) -> Answer:
+    """Return onchip's figures of a chain."""
+    said = [stated(layer) for layer in chain]
+    asked = {"peer": "onchip", "chain": said, "bytes": room, "limit": limit, "rates": str(rates)}
+    known = records.get(asked)
+    return known or records.put(asked, figures(network_of_chain(name, chain), rates, room, limit))
 
 
 def _cells(answer: Answer) -> list[str]:

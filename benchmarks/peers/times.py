@@ -48,6 +48,7 @@ from time_rows import (
     zigzag_asks,
 )
 
+from onchip.base.errors import NegativeAnswer
 from onchip.network import Network
 from onchip.readers import ReadOptions, load
 
@@ -88,7 +89,12 @@ def whole(network: Network, model: str, room: int, limit: float, records: Record
         "rates": str(RATES),
     }
     known = records.get(asked)
-    return known or records.put(asked, figures(network, RATES, room, limit))
+    if known is not None:
+        return known
+    try:
+        return records.put(asked, figures(network, RATES, room, limit))
+    except NegativeAnswer as no:
+        return records.put(asked, {"no": str(no).splitlines()[0]})
 
 
 def crossing(network: Network) -> int:
@@ -111,14 +117,15 @@ def table(rows: list[Row]) -> Iterator[str]:
     yield "|---|" + "--:|" * 15
     for row in rows:
         layers = row.layers
-        whole_ps, bound = row.whole["picoseconds"], row.whole["bound"]
         cells = [row.name, f"{row.room // KIB:,}", f"{layers.total()} ({len(layers)})"]
         cells += [ms(layers, row.zigzag, "cycles"), ms(layers, row.zigzag, "array_cycles")]
         cells += [ms(layers, row.scalesim, "with_prefetch"), ms(layers, row.scalesim, "array_cycles")]
         cells += [ms(layers, row.alone, "picoseconds"), ms(layers, row.alone, "bound")]
-        cells += [f"{whole_ps / 1e9:,.3f}", f"{bound / 1e9:,.3f}", f"{row.work:,.3f}"]
+        figures_of = [row.whole[name] / 1e9 for name in ("picoseconds", "bound") if "no" not in row.whole]
+        cells += [f"{n:,.3f}" for n in figures_of] or [row.whole["no"], ""]
+        cells.append(f"{row.work:,.3f}")
         cells += [seconds(answers) for answers in (row.zigzag, row.scalesim, row.alone)]
-        cells.append(f"{row.whole['seconds']:.0f}")
+        cells.append(f"{row.whole.get('seconds', 0):.0f}")
         yield f"| {' | '.join(cells)} |"
 
 
