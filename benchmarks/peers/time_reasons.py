@@ -89,6 +89,13 @@ class Reasons:
             yield from _changed("the same with channels on one side, nothing on the other", deep, flat)
         few = self.few(every)
         yield "ZigZag, small layers", few, _cycles(few, row.zigzag, "cycles"), _taken(row, few)
+        apart = zigzag_asks(row.room, HINTS)
+        apart.pop("shared")
+        yield from _changed(
+            "the same with a port of the scratchpad to DRAM for each operand",
+            few,
+            self.zigzag.answers(few, apart),
+        )
         more = self.zigzag.answers(few, {**zigzag_asks(row.room, HINTS), "mappings": 3})
         yield from _changed("the same, the best of three spatial mappings", few, more)
 

@@ -1,10 +1,10 @@
 """Layers planned by ZigZag, by the interpreter that has the package: times.py starts it.
 
 Reads from stdin {"layers": [{"loops", "strides", "inputs", "before"}], "bytes", "bandwidth", "array",
-"hints", "lpf", "mappings"}; prints a line of JSON for every layer, in their order: {"version", "cycles",
-"compute", "array_cycles", "stall", "loading", "storing", "spatial", "temporal", "seconds"}. `loops` are the
-sizes of G, K, C, OY, OX, FY, FX, `hints` the loops that may stand on either side of the array, several on one
-(a *mixed* spatial mapping). One byte each element, sums as wide. One thread.
+"hints", "lpf", "mappings", "shared"}; prints a line of JSON for every layer, in their order: {"version",
+"cycles", "compute", "array_cycles", "stall", "loading", "storing", "spatial", "temporal", "seconds"}.
+`loops` are the sizes of G, K, C, OY, OX, FY, FX, `hints` the loops that may stand on either side of the
+array, several on one (a *mixed* spatial mapping). One byte each element, sums as wide. One thread.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ WIDE = 1_000_000_000
 """Bits a cycle of what is to limit nothing."""
 
 
-def accelerator(size: int, bandwidth: int, array: list[int]) -> dict[str, Any]:
+def accelerator(size: int, bandwidth: int, array: list[int], *, shared: bool = False) -> dict[str, Any]:
     """Return an array on a scratchpad of `size` bytes, on DRAM with `bandwidth` bytes a cycle for both ways.
 
-    The scratchpad has a port for every way of every operand, none of which limits anything.
+    The scratchpad has a port for every way of every operand, none of which limits anything; where the one to
+    DRAM is `shared`, all operands come and go through it.
     """
-    ways = [f"{operand}, {way}" for operand in ("I1", "I2") for way in ("tl", "fh")]
-    ways += [f"O, {way}" for way in ("tl", "fl", "th", "fh")]
+    ways = [[f"{operand}, tl"] for operand in ("I1", "I2", "O")] + [["O, fl"]]
+    outer = ["I1, fh", "I2, fh", "O, fh", "O, th"]
+    ways += [outer] if shared else [[way] for way in outer]
 
     def memory(bits: int, ports: list[tuple[int, list[str]]]) -> dict[str, Any]:
         return {
@@ -57,7 +59,7 @@ def accelerator(size: int, bandwidth: int, array: list[int]) -> dict[str, Any]:
     return {
         "name": "chip",
         "memories": {
-            "scratchpad": memory(8 * size, [(WIDE, [way]) for way in ways]),
+            "scratchpad": memory(8 * size, [(WIDE, way) for way in ways]),
             "dram": memory(10**13, [(8 * bandwidth, every)]),
         },
         "operational_array": {
@@ -108,7 +110,8 @@ def run(asked: dict[str, Any], layer: dict[str, Any], folder: Path) -> dict[str,
     from zigzag.stages.results.reduce_stages import MinimalLatencyStage
     from zigzag.stages.workload_iterator import WorkloadStage
 
-    chip = accelerator(asked["bytes"], asked["bandwidth"], asked["array"])
+    shared = asked.get("shared", False)
+    chip = accelerator(asked["bytes"], asked["bandwidth"], asked["array"], shared=shared)
     mapping = [{"name": "default", "spatial_mapping_hint": asked["hints"]}]
     files = []
     for name, data in (("chip", chip), ("layer", [workload(layer)]), ("mapping", mapping)):
