@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from time_layers import Layer
-from time_nests import nest_of, own, priced
-from time_peers import Answer, Peer, Records
+from time_layers import Layer, network_of
+from time_nests import nest_of, priced
+from time_peers import Answer, Peer
 from time_rows import (
     BANDWIDTH,
     HINTS,
@@ -25,7 +25,7 @@ from time_rows import (
     zigzag_asks,
 )
 
-from onchip.machines.tile_rates import TileRates
+from onchip.planners.joint.timed.bound import least_picoseconds
 
 __all__ = ["Reasons"]
 
@@ -35,15 +35,10 @@ Line = tuple[str, Many, float | None, float | None]
 
 @dataclass(frozen=True)
 class Reasons:
-    """Lines of reasons; what is changed is run for layers of at most `largest` cycles of the array.
-
-    `limit` are seconds for each plan of ours.
-    """
+    """Lines of reasons; what is changed is run for layers of at most `largest` cycles of the array."""
 
     zigzag: Peer
     scalesim: Peer
-    records: Records
-    limit: float
     largest: int
 
     def table(self, rows: Iterable[Row]) -> Iterator[str]:
@@ -75,6 +70,11 @@ class Reasons:
         yield "of it: stalls", every, parts["stall"], None
         yield "of it: before the first step", every, parts["loading"], None
         yield "of it: behind the last step", every, parts["storing"], None
+        apart = {**zigzag_asks(row.room, HINTS)}
+        apart.pop("shared")
+        yield from _changed(
+            "ZigZag with a port to DRAM for each operand", every, self.zigzag.answers(every, apart)
+        )
         here = under_our_law(row)
         some = {layer: n for layer, n in every.items() if layer in here}
         yield "ZigZag, its mappings that our law can say", some, _cycles(some, row.zigzag, "cycles"), None
@@ -89,13 +89,6 @@ class Reasons:
             yield from _changed("the same with channels on one side, nothing on the other", deep, flat)
         few = self.few(every)
         yield "ZigZag, small layers", few, _cycles(few, row.zigzag, "cycles"), _taken(row, few)
-        apart = zigzag_asks(row.room, HINTS)
-        apart.pop("shared")
-        yield from _changed(
-            "the same with a port of the scratchpad to DRAM for each operand",
-            few,
-            self.zigzag.answers(few, apart),
-        )
         more = self.zigzag.answers(few, {**zigzag_asks(row.room, HINTS), "mappings": 3})
         yield from _changed("the same, the best of three spatial mappings", few, more)
 
@@ -132,17 +125,16 @@ class Reasons:
             "with_prefetch",
         )
         held = self.scalesim.answers(few, scalesim_asks(kib, "ws"))
-        if len(held) == len(few):
-            ours = self.ours(row, few, SUMS)
-            for what, name, own_name in (
-                ("the same with weights in place; ours: sums along one side", "with_prefetch", "picoseconds"),
-                ("the same: its array alone; our bound", "array_cycles", "bound"),
-            ):
-                yield what, few, _cycles(few, held, name), summed(few, of(ours, own_name)) / 1e9
+        yield from _changed("the same with weights in place (`ws`)", few, held, "with_prefetch")
+        if few and len(held) == len(few):
+            array, ours = _cycles(few, held, "array_cycles"), summed(few, bound_with_sums) / 1e9
+            yield "its array alone; our bound with sums along one side", few, array, ours
 
-    def ours(self, row: Row, layers: Many, rates: TileRates) -> dict[Layer, Answer]:
-        """Return our figures of layers alone on a changed chip."""
-        return {layer: own(layer, rates, row.room, self.limit, self.records) for layer in layers}
+
+def bound_with_sums(layer: Layer) -> int:
+    """Return the picoseconds that our array takes at least with sums along one of its sides, or the bytes."""
+    at_rate = layer.least_bytes * 10**12 // SUMS.channels[0].bytes_per_second
+    return max(least_picoseconds(network_of(layer), SUMS, 0), at_rate)
 
 
 def _changed(

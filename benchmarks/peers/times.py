@@ -174,7 +174,7 @@ def main() -> None:
             ("SCALE-Sim", "scalesim_layers.py", asked.scalesim),
         )
     ]
-    reasons = Reasons(*peers, records, asked.limit, asked.small)
+    reasons = Reasons(*peers, asked.small)
     rows = [
         made(asked, peers, records, model, KIB * kib) for model in asked.models or MODELS for kib in asked.kib
     ]  # fmt: skip
