@@ -133,8 +133,7 @@ class Reasons:
 
 def bound_with_sums(layer: Layer) -> int:
     """Return the picoseconds that our array takes at least with sums along one of its sides, or the bytes."""
-    at_rate = layer.least_bytes * 10**12 // SUMS.channels[0].bytes_per_second
-    return max(least_picoseconds(network_of(layer), SUMS, 0), at_rate)
+    return least_picoseconds(network_of(layer), SUMS, layer.least_bytes)
 
 
 def _changed(
