@@ -67,7 +67,7 @@ def cycles_on(layer: Layer, rows: int = SIDE, columns: int = SIDE) -> int:
 def zigzag_asks(room: int, hints: Mapping[str, list[str]]) -> Answer:
     """Return what ZigZag is asked beside layers: its effort is the default, one spatial mapping a layer."""
     chip = {"bytes": room, "bandwidth": BANDWIDTH, "array": [SIDE, SIDE], "hints": hints}
-    return {**chip, "lpf": 6, "mappings": 1, "shared": True}
+    return {**chip, "lpf": 6, "mappings": 1}
 
 
 def scalesim_asks(kib: int, dataflow: str) -> Answer:

@@ -160,7 +160,7 @@ def main() -> None:
         "--largest", type=int, default=100_000, metavar="CYCLES", help="of SCALE-Sim's layers"
     )
     parser.add_argument(
-        "--small", type=int, default=13_000, metavar="CYCLES", help="of layers for which something is changed"
+        "--small", type=int, default=6_000, metavar="CYCLES", help="of layers for which something is changed"
     )
     parser.add_argument("--records", type=Path, metavar="FILE")
     parser.add_argument("--into", type=Path, metavar="PAGE")
