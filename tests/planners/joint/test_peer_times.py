@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks/peers"))
 import scalesim_layers
 import time_rows
 import zigzag_layers
+from time_chains import CHAINS, network_of_chain
 from time_layers import Layer, Slide, layers_of, network_of
 from time_nests import nest_of, priced
 from time_peers import Peer, Records, stated
@@ -119,6 +122,16 @@ def test_a_mapping_with_loops_over_taps_around_a_buffer_is_no_nest() -> None:
 def test_cycles_of_an_array_count_edges() -> None:
     assert time_rows.cycles_on(POINTWISE) == 2 * 1 * 4
     assert time_rows.cycles_on(DEPTHWISE) == 96 * 98 * 9
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_layers_of_a_chain_read_what_the_one_before_made(name: str) -> None:
+    chain = CHAINS[name]
+    network = network_of_chain(name, chain)
+    assert layers_of(network) == Counter(chain)
+    for first, second in pairwise(chain):
+        assert first.output_bytes == second.input_bytes
+    assert network.weight_bytes == sum(layer.weight_bytes for layer in chain)
 
 
 def test_answers_are_kept_and_asked_once(tmp_path: Path) -> None:
