@@ -52,8 +52,9 @@ class Reasons:
                 yield f"| {' | '.join(cells)} |"
 
     def few(self, layers: Many) -> dict[Layer, int]:
-        """Return the layers for which something is changed."""
-        return {layer: n for layer, n in layers.items() if cycles_on(layer) / layer.groups <= self.largest}
+        """Return the layers without groups for which something is changed."""
+        small = [layer for layer in layers if layer.groups == 1 and cycles_on(layer) <= self.largest]
+        return {layer: layers[layer] for layer in small}
 
     def of_zigzag(self, row: Row) -> Iterator[Line]:
         """Yield the parts of ZigZag's figures, and what they would be otherwise."""
@@ -88,8 +89,8 @@ class Reasons:
         yield from _changed("the same with one port of the scratchpad to DRAM", few, shared)
         if few and len(shared) == len(few):
             here = under_our_law(row, shared)
-            some = {layer: n for layer, n in few.items() if layer in here and layer.groups == 1}
-            yield "those without groups that our law can say", some, _cycles(some, shared, "cycles"), None
+            some = {layer: n for layer, n in few.items() if layer in here}
+            yield "those that our law can say", some, _cycles(some, shared, "cycles"), None
             yield "the same mappings under our law", some, _priced(some, here), None
         more = self.zigzag.answers(few, {**zigzag_asks(row.room, HINTS), "mappings": 3})
         yield from _changed("the same, the best of three spatial mappings", few, more)
