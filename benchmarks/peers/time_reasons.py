@@ -84,10 +84,12 @@ class Reasons:
             flat = self.zigzag.answers(deep, asked)
             yield from _changed("the same with channels on one side, nothing on the other", deep, flat)
         few = self.few(every)
+        if not few:
+            return
         yield "ZigZag, small layers", few, _cycles(few, row.zigzag, "cycles"), _taken(row, few)
         shared = self.zigzag.answers(few, {**zigzag_asks(row.room, HINTS), "shared": True})
         yield from _changed("the same with one port of the scratchpad to DRAM", few, shared)
-        if few and len(shared) == len(few):
+        if len(shared) == len(few):
             here = under_our_law(row, shared)
             some = {layer: n for layer, n in few.items() if layer in here}
             yield "those that our law can say", some, _cycles(some, shared, "cycles"), None
@@ -118,6 +120,8 @@ class Reasons:
             _taken(row, every, "bytes", BANDWIDTH * 1e6),
         )
         few = self.few(every)
+        if not few:
+            return
         kib = row.room // KIB
         yield "SCALE-Sim, small layers", few, _cycles(few, row.scalesim, "with_prefetch"), _taken(row, few)
         thrice = {**scalesim_asks(kib, "os"), "kib": [kib] * 3}
@@ -129,7 +133,7 @@ class Reasons:
         )
         held = self.scalesim.answers(few, scalesim_asks(kib, "ws"))
         yield from _changed("the same with weights in place (`ws`)", few, held, "with_prefetch")
-        if few and len(held) == len(few):
+        if len(held) == len(few):
             array, ours = _cycles(few, held, "array_cycles"), summed(few, bound_with_sums) / 1e9
             yield "its array alone; our bound with sums along one side", few, array, ours
 

@@ -151,9 +151,9 @@ def main() -> None:
     parser.add_argument("--zigzag", type=Path, metavar="PYTHON")
     parser.add_argument("--scalesim", type=Path, metavar="PYTHON")
     parser.add_argument("--kib", type=int, nargs="+", default=[512], metavar="N")
-    parser.add_argument("--limit", type=float, default=20, metavar="SECONDS", help="for each layer of ours")
+    parser.add_argument("--limit", type=float, default=20.0, metavar="SECONDS", help="for each layer of ours")
     parser.add_argument(
-        "--whole", type=float, default=150, metavar="SECONDS", help="for each network of ours"
+        "--whole", type=float, default=150.0, metavar="SECONDS", help="for each network of ours"
     )
     parser.add_argument("--cpu", type=int, default=1800, metavar="SECONDS", help="for each run of a peer")
     parser.add_argument(
