@@ -48,7 +48,7 @@ from time_rows import (
     zigzag_asks,
 )
 
-from onchip.base.errors import NegativeAnswer
+from onchip.base.errors import NegativeAnswer, OnchipError
 from onchip.network import Network
 from onchip.readers import ReadOptions, load
 
@@ -60,10 +60,7 @@ def made(asked: argparse.Namespace, peers: list[Peer], records: Records, model: 
     """Return the row of one network."""
     zigzag, scalesim = peers
     network = load(model, ReadOptions(dtype="int8", attention="parts")).network
-    try:
-        layers = layers_of(network)
-    except ValueError as no:
-        raise SystemExit(f"{model}: {no}") from None
+    layers = layers_of(network)
     small = [
         layer for layer in sorted(layers, key=cycles_on) if cycles_on(layer) / layer.groups <= asked.largest
     ]
@@ -175,9 +172,14 @@ def main() -> None:
         )
     ]
     reasons = Reasons(*peers, asked.small)
-    rows = [
-        made(asked, peers, records, model, KIB * kib) for model in asked.models or MODELS for kib in asked.kib
-    ]  # fmt: skip
+    try:
+        rows = [
+            made(asked, peers, records, model, KIB * kib)
+            for model in asked.models or MODELS
+            for kib in asked.kib
+        ]  # fmt: skip
+    except (OnchipError, ValueError) as no:
+        parser.error(str(no))
     said = Counter(
         f"{name} {answer['version']}"
         for row in rows
