@@ -196,7 +196,7 @@ RESULTS = (
             "peers/deeploy_minimalloc.py",
             "peers/times.py zoo:resnet50 zoo:mobilenet_v2 {kept}/modern/vit_b16.ts.onnx"
             " {kept}/modern/bert512.dyn.onnx --zigzag {kept}/zigzag/bin/python"
-            " --scalesim {kept}/scalesim/bin/python --largest 6000 --records {kept}/times.jsonl"
+            " --scalesim {kept}/scalesim/bin/python --records {kept}/times.jsonl"
             " --into docs/peers.md",
         ),
         needs="the peers' own programs",

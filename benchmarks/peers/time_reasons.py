@@ -135,7 +135,7 @@ class Reasons:
         yield from _changed("the same with weights in place (`ws`)", few, held, "with_prefetch")
         if len(held) == len(few):
             array, ours = _cycles(few, held, "array_cycles"), summed(few, bound_with_sums) / 1e9
-            yield "its array alone; our bound with sums along one side", few, array, ours
+            yield "its array alone; our bound, bytes too, with sums along one side", few, array, ours
 
 
 def bound_with_sums(layer: Layer) -> int:

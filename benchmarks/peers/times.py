@@ -153,9 +153,7 @@ def main() -> None:
         "--whole", type=float, default=150.0, metavar="SECONDS", help="for each network of ours"
     )
     parser.add_argument("--cpu", type=int, default=1800, metavar="SECONDS", help="for each run of a peer")
-    parser.add_argument(
-        "--largest", type=int, default=100_000, metavar="CYCLES", help="of SCALE-Sim's layers"
-    )
+    parser.add_argument("--largest", type=int, default=45_000, metavar="CYCLES", help="of SCALE-Sim's layers")
     parser.add_argument(
         "--small", type=int, default=6_000, metavar="CYCLES", help="of layers for which something is changed"
     )
