@@ -189,8 +189,18 @@ RESULTS = (
     ),
     Result(
         "peers.md",
-        ("peers/addresses.py", "peers/nests.py", "peers/vela_files.py", "peers/deeploy_minimalloc.py"),
+        (
+            "peers/addresses.py",
+            "peers/nests.py",
+            "peers/vela_files.py",
+            "peers/deeploy_minimalloc.py",
+            "peers/times.py zoo:resnet50 zoo:mobilenet_v2 {kept}/modern/vit_b16.ts.onnx"
+            " {kept}/modern/bert512.dyn.onnx --zigzag {kept}/zigzag/bin/python"
+            " --scalesim {kept}/scalesim/bin/python --records {kept}/times.jsonl"
+            " --into docs/peers.md",
+        ),
         needs="the peers' own programs",
+        given=("{kept}/zigzag", "{kept}/scalesim", "{kept}/modern"),
     ),
     Result(
         "executorch.md",
