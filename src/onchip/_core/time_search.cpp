@@ -6,6 +6,7 @@ namespace onchip::timed {
 
 namespace {
 
+constexpr int most_in_vain = 2'000;       // changes that change nothing, one after the other: there are none
 constexpr std::int64_t derived = 40;      // the effort of a nest beside the steps that are walked
 constexpr std::int64_t most_steps = 2500;  // or twice those of the nest that is changed
 constexpr std::int64_t most_at_first = 200'000;
@@ -132,9 +133,14 @@ void Search::begin(const Item& start, std::vector<Found>& pool) {
 Found Search::chain(Found from, std::int64_t effort, int slack, std::int64_t dear) {
     const std::int64_t until = answer_.effort + effort, began = answer_.effort;
     Found now = from, best = std::move(from);
-    while (answer_.effort < until && !over()) {
+    int in_vain = 0;
+    while (answer_.effort < until && in_vain < most_in_vain && !over()) {
         Item tried = now.nest;
-        if (!moves_.change(tried)) continue;
+        if (!moves_.change(tried)) {
+            ++in_vain;
+            continue;
+        }
+        in_vain = 0;
         const std::int64_t left = million - (answer_.effort - began) * million / effort;  // of a million
         const std::int64_t a = static_cast<std::int64_t>(moves_.random.below(million)), b = static_cast<std::int64_t>(moves_.random.below(million));
         const std::int64_t by = left * left / million * slack / million * a / million * b / million;  // of a million

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from nest_networks import network_of
 from onchip.network import bits
 from onchip.planners.joint.timed.compiled import Compiled, compiled_for
 from onchip.planners.joint.timed.pricing import TimedGroup
@@ -59,3 +60,13 @@ def test_a_search_repeats_itself() -> None:
 
 def test_nothing_is_found_where_nothing_fits() -> None:
     assert compiled().search([example()], 1, 20_000) == []
+
+
+def test_a_search_ends_where_nothing_can_be_changed() -> None:
+    """One operator of one element: no loop, no tile, no order to choose."""
+    network = network_of("m=1", ["a Relu: h(m) = x(m)"], ["x"], ["h"]).network
+    compiled = compiled_for(network, (0,), frozenset((0, 1)), TILES)
+    assert compiled is not None
+    found = compiled.search([], 1_000, 10**12, 0)
+    assert found
+    assert found[0].bytes == 2

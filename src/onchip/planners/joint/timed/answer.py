@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from math import prod
 
 from onchip.base.errors import IllegalPlan, NegativeAnswer
 from onchip.check import certify, energy
 from onchip.check.nest_clock import nest_times_of
 from onchip.check.nest_times import NoTimes
+from onchip.network import Network
+from onchip.network.axes import GroupAxes, axes_of
 from onchip.network.repeats import folded
 from onchip.planners.fusion import FusionProblem
 from onchip.planners.fusion.least import least_bytes
@@ -46,6 +49,10 @@ looked at."""
 START_EFFORT, PLAN_EFFORT, ALL_EFFORT = 2_000_000, 60_000_000, 280_000_000
 """The most effort of the search for one group of a plan that it begins with; that for all groups of the best
 partition together, at last; and that for the partition and these, if the partition took less."""
+
+OF_A_BIT = 4_500_000
+"""The most effort at last for every bit of the numbers of indices of a network's operators: small and few
+operators have few nests."""
 
 PARTITIONED = 0.7
 """The share of the time that is left after which the partition is to stand."""
@@ -180,6 +187,7 @@ class _Answers:
         fastest = Fastest(self.problem, self.plan, limits, EFFORTS.first, aim, self.lying)
         partitioned = partitioned_plan(self.plan, self.problem, fastest, EFFORTS)
         last = max(PLAN_EFFORT, ALL_EFFORT - fastest.spent)
+        last = max(EFFORTS.least, min(last, OF_A_BIT * _bits(self.plan.network)))
         for start, most, together in (
             (partitioned, last, last),
             (starts.fewest_bytes or self.plan, START_EFFORT, PLAN_EFFORT),
@@ -264,6 +272,13 @@ class _Answers:
         if self.goal == "edp" and found.result.energy_picojoules is None:
             raise NegativeAnswer("this plan takes 10^18 picojoules or more, and no plan states such energies")
         return certified("optimal") if bounds.reached(found) else found
+
+
+def _bits(network: Network) -> int:
+    """Return the bits of the numbers of indices of all operators together."""
+    found = [axes_of(network, (v,)) for v in network.order]
+    cuts = [axes.operators[0] for axes in found if isinstance(axes, GroupAxes)]
+    return sum(prod(cut.axes).bit_length() - 1 for cut in cuts)
 
 
 def _near(start: Plan, best: Plan | None, aim: Aim) -> bool:
