@@ -8,6 +8,7 @@ from nest_networks import network_of
 from onchip.network import bits
 from onchip.planners.joint.timed.compiled import Compiled, compiled_for
 from onchip.planners.joint.timed.pricing import TimedGroup
+from onchip.plans import Leaf, Nest
 from oracles.compiled_trial import compiled_trial
 from timed_plans import TILES, WORDED, example
 
@@ -67,6 +68,6 @@ def test_a_search_ends_where_nothing_can_be_changed() -> None:
     network = network_of("m=1", ["a Relu: h(m) = x(m)"], ["x"], ["h"]).network
     compiled = compiled_for(network, (0,), frozenset((0, 1)), TILES)
     assert compiled is not None
-    found = compiled.search([], 1_000, 10**12, 0)
+    found = compiled.search([Nest((Leaf("a"),))], 1_000, 200_000, 0)
     assert found
     assert found[0].bytes == 2
