@@ -11,6 +11,8 @@ from onchip.report.shell import asset, hash_of, template, version
 from onchip.report.wording import short_size, short_time, shorten, visible
 from onchip.sweeps.curves import ALL, Curve, Spot
 from onchip.sweeps.drawing import chart, key
+from onchip.sweeps.latency_maps import drawn as latency_map
+from onchip.sweeps.latency_maps import maps_of
 from onchip.sweeps.run import Outcome
 from onchip.sweeps.sram_columns import SRAM_COLUMNS, law_words
 
@@ -112,6 +114,10 @@ def _section(made: Outcome, drawn: Sequence[Curve], network: str, places: dict[s
         "summed": summed,
         "picture": chart(curves, places, made.rows, visible(shorten(network, 60))),
         "rows": [_named(curve, places) for curve in curves],
+        "maps": [
+            (visible(shorten(one.series, 120)), latency_map(one))
+            for one in maps_of(made.rows, made.labels, network)
+        ],
     }
 
 
