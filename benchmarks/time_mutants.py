@@ -35,7 +35,7 @@ TIMES, DURATIONS, WALK = "nest_times.py", "nest_durations.py", "nest_walk.py"
 PIECES, LAYOUTS = "nest_pieces.py", "nest_layouts.py"
 
 MUTANTS = (
-    Mutant("(c) before (b)", TIMES, "        self.store_shared()\n        ready = max(", "        self.store_shared()\n        self.store_owned()\n        ready = max("),
+    Mutant("(c) before (b)", TIMES, "        self.store_shared()\n        for state in first:", "        self.store_shared()\n        self.store_owned()\n        for state in first:"),
     Mutant("(a) and (c) together", TIMES, "        self.store_owned()\n        goes_on", "        goes_on"),
     Mutant("shared fetches before owned ones", TIMES, "key=lambda state: not state.owned", "key=lambda state: state.owned"),
     Mutant("a shared fetch does not wait for the step", TIMES, "else max(self.end, self.shared_end or 0)", "else (self.shared_end or 0)"),
@@ -109,7 +109,6 @@ def _mutated(mutant: Mutant) -> None:
     """Let this process load the file with its change."""
     path = ROOT / "src" / "onchip" / "check" / mutant.file
     text = path.read_text()
-    assert text.count(mutant.old) >= 1, f"{mutant.what}: {mutant.file} has no such line"
     changed = text.replace(mutant.old, mutant.new)
     load = SourceFileLoader.get_code
 
@@ -123,6 +122,9 @@ def _mutated(mutant: Mutant) -> None:
 
 def seen_at(mutant: Mutant, seeds: int) -> int:
     """Return the seed at which a mutant was seen, from 1 on; 0 if at none."""
+    text = (ROOT / "src" / "onchip" / "check" / mutant.file).read_text()
+    if mutant.old not in text:
+        raise SystemExit(f"{mutant.what}: {mutant.file} has no such line")
     read, write = os.pipe()
     child = os.fork()
     if not child:
