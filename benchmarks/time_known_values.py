@@ -27,8 +27,8 @@ from pathlib import Path
 
 from onchip.base.errors import IllegalPlan
 from onchip.check import certify, check, layout_of
-from onchip.check.nest_clock import NestClock
-from onchip.check.units import streams_of, units_of
+from onchip.check.nest_clock import nest_clock_of
+from onchip.check.units import units_of
 from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network import Network
@@ -306,11 +306,7 @@ def planned(case: Case) -> str:
     least = case.least or plan(network, chip, case.room, JointOptions(fuse=True)).result.dram_bytes
     [channel] = CHIPS[case.chip].channels
     at_rate = [10**12 * moved // channel.bytes_per_second for moved in (least, result.dram_bytes)]
-    units = units_of(
-        network, made.groups, alignment=chip.alignment_bytes, weights_resident=False,
-        streamed=streams_of(made.program),
-    )  # fmt: skip
-    clock = NestClock(made, units)
+    clock = nest_clock_of(made)
     copies = [one for one in clock.times() if isinstance(made.program[one.index], Load | Store)]
     busy = sum(sum(totals.busy) for totals in clock.nests.totals) + sum(one.end - one.start for one in copies)
     bound = max(work, at_rate[0])
@@ -351,11 +347,7 @@ def main() -> None:
         began = time.process_time()
         priced, theirs = plan_of(case)
         check(priced)
-        units = units_of(
-            priced.network, priced.groups, alignment=priced.chip.alignment_bytes, weights_resident=False,
-            streamed=streams_of(priced.program),
-        )  # fmt: skip
-        clock = NestClock(priced, units, walk_all=asked.walk_all)
+        clock = nest_clock_of(priced, walk_all=asked.walk_all)
         times = clock.times()
         took = time.process_time() - began
         ours = max(timed.end for timed in times)
@@ -367,7 +359,7 @@ def main() -> None:
         for totals, (names, picoseconds, bytes_, scratch), group in zip(
             clock.nests.totals, theirs, priced.groups, strict=True
         ):
-            nest = units[group.name].nest
+            nest = clock.units[group.name].nest
             assert nest is not None
             crossed, own = totals.fetched + totals.stored, totals.end - before
             before = totals.end

@@ -25,7 +25,7 @@ from onchip.plans import Alloc, Free, Group, Instruction, Join, Load, Nest, Plan
 __all__ = [
     "NestClock",
     "channels_on",
-    "clock_of",
+    "nest_clock_of",
     "nest_times_of",
     "prove_on_chip",
     "tree_for",
@@ -99,10 +99,10 @@ def nest_times_of(
 
     Raises `NoTimes` where the law does not give them.
     """
-    return clock_of(plan, walk_all=walk_all, timeline=timeline).times()
+    return nest_clock_of(plan, walk_all=walk_all, timeline=timeline).times()
 
 
-def clock_of(plan: Plan, *, walk_all: bool = False, timeline: Timeline | None = None) -> NestClock:
+def nest_clock_of(plan: Plan, *, walk_all: bool = False, timeline: Timeline | None = None) -> NestClock:
     """Return the clock of a legal plan whose chip has rates of tiles, not yet walked."""
     units = units_of(
         plan.network,

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from onchip.check.nest_clock import clock_of
-from onchip.check.nest_times import NoTimes, Totals
-from onchip.plans import Load, Move, Nest, Plan, Run, Store
+from onchip.check.nest_clock import nest_clock_of
+from onchip.check.nest_times import Totals
+from onchip.plans import Load, Move, Plan, Run, Store
 from onchip.report.nest_bars import nest_bars
 from onchip.report.steps import Crossing, Timeline
 from onchip.report.wording import short_time, visible
@@ -61,15 +61,12 @@ def times(plan: Plan) -> Times | None:
 
 
 def _nests(plan: Plan) -> dict[int, Totals]:
-    """Return what the steps and transfers of every run take, by instruction; nothing where the times are not
-    those of nests."""
-    if plan.chip.tiles is None or not any(isinstance(group.tiling, Nest) for group in plan.groups):
+    """Return what the steps and transfers of every run take, by instruction; nothing on a chip without rates
+    of tiles, whose times are not those of nests."""
+    if plan.chip.tiles is None:
         return {}
-    clock = clock_of(plan)
-    try:
-        clock.times()
-    except NoTimes:
-        return {}
+    clock = nest_clock_of(plan)
+    clock.times()
     return clock.totals()
 
 
@@ -110,7 +107,7 @@ def bars(plan: Plan, line: Timeline) -> dict[str, Any] | None:
     latency = plan.result.latency_picoseconds
     if not plan.timing or not latency:
         return None
-    if _nests(plan):
+    if plan.chip.tiles is not None:
         return nest_bars(plan, {timed.index: line.step_at(timed.index) for timed in plan.timing})
     crossed: dict[int, list[Crossing]] = {}
     for c in line.crossings:

@@ -145,9 +145,14 @@ def _certified_again(plan: Plan, began: float) -> Plan:
 
 
 def _bytes_and_time(plan: Plan) -> tuple[int, float]:
-    """Return a plan's bytes, and its time, infinite where no law gives it one."""
-    time_ = plan.result.latency_picoseconds
-    return plan.result.dram_bytes, inf if time_ is None else time_
+    """Return a plan's bytes and its time."""
+    return plan.result.dram_bytes, _time(plan)
+
+
+def _time(plan: Plan) -> float:
+    """Return a plan's picoseconds, infinite where no law gives it a time."""
+    found = plan.result.latency_picoseconds
+    return inf if found is None else found
 
 
 def _in_time(
@@ -209,8 +214,8 @@ def _in_energy(
     return replace(made, plan=min(found, key=_energy_and_time))
 
 
-def _energy_and_time(plan: Plan) -> tuple[float, float]:
-    """Return a plan's energy, and its time, infinite where no law gives it one."""
-    energy, time_ = plan.result.energy_picojoules, plan.result.latency_picoseconds
+def _energy_and_time(plan: Plan) -> tuple[int, float]:
+    """Return a plan's energy and its time."""
+    energy = plan.result.energy_picojoules
     assert energy is not None
-    return energy, inf if time_ is None else time_
+    return energy, _time(plan)
