@@ -222,8 +222,7 @@ RESULTS = (
         "contest.md",
         (
             "contest.py {kept}/contest --page docs/contest.md",
-            "contest_oracle.py --kind tree",
-            "contest_oracle.py --kind graph",
+            "contest_oracle.py",
         ),
         needs="the contest's problems in build/results/contest",
         given=("{kept}/contest",),

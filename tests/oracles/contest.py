@@ -11,19 +11,23 @@ import heapq
 import random
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations, permutations, product
-from math import inf
+from itertools import combinations, pairwise, permutations, product
+from math import fsum, inf
 
 from onchip.base.errors import IllegalSchedule
 from onchip.contest import Law, Problem, Step
-from onchip.contest.verify import price_step
+from onchip.contest.verify import NOTHING, Left, Walk, walk_of
 from oracles.contest_cases import problem
 
 Tensors = frozenset[int]
 
 
-def optimum(given: Problem, law: Law) -> float:
-    """The least latency of any schedule; infinity if there is none."""
+def optimum(given: Problem, law: Law, below: float = inf) -> float:
+    """The least latency of any schedule; infinity if there is none.
+
+    With `below`, a latency that is known, it is exact if it is at most that: a step is not priced if what it
+    must load, store and compute, and all that is still to load and store, is more.
+    """
     prices = cache(lambda *key: _least(given, law, *key))
     start: tuple[Tensors, Tensors] = (frozenset(), frozenset())
     least, ahead = {start: 0.0}, [(0.0, 0, start)]
@@ -41,12 +45,36 @@ def optimum(given: Problem, law: Law) -> float:
             ends = {t for t in made if not any(t in given.inputs[op] for op in operators)}
             for retained in _subsets(made - set(given.results)):
                 following = (slow | (ends - retained), retained)
+                floor = spent + _floor(given, law, operators, resident, ends - retained)
+                if floor >= least.get(following, inf) or floor + _rest(given, following[0]) > below:
+                    continue
                 cost = spent + prices(operators, resident, retained)
                 if cost < least.get(following, inf):
                     least[following] = cost
                     count += 1
                     heapq.heappush(ahead, (cost, count, following))
     return inf
+
+
+def _floor(given: Problem, law: Law, operators: tuple[int, ...], resident: Tensors, stored: Tensors) -> float:
+    """No step is faster: it loads what it reads once, stores what it stores, makes all tiles of that."""
+    made = {given.outputs[op] for op in operators}
+    read = {t for op in operators for t in given.inputs[op]} - made - resident
+    work = 0.0
+    for op in operators:
+        output = given.outputs[op]
+        if output in stored:
+            tiles = -(-given.widths[output] // given.native[0]) * -(-given.heights[output] // given.native[1])
+            native = given.is_matmul[op] and law.product_step == "native"
+            work += given.base[op] * tiles * (given.reduction(op) / given.native[2] if native else 1.0)
+    return max(work, sum(map(given.size, read | stored)) / given.bandwidth)
+
+
+def _rest(given: Problem, slow: Tensors) -> float:
+    """The time of the graph's inputs and results that are still to load and to store, once each."""
+    left = [t for t in given.results if t not in slow]
+    read = {t for tensor in left for t in given.inputs[given.maker[tensor]] if t not in given.maker}
+    return sum(map(given.size, {*left, *read})) / given.bandwidth
 
 
 @cache
@@ -81,15 +109,27 @@ def _least(
         range(1, deepest + 1),
     )
     for w, h, k in sizes:
-        for order in _orders(-(-width // w), -(-height // h)):
-            step = Step(operators, w, h, k, tuple(retained), order)
-            try:
-                best = min(best, price_step(given, step, law, resident))
-            except IllegalSchedule as error:
-                if error.rule in ("L2", "L8"):
-                    return inf
-                break  # no order of the tiles mends the rest
+        try:
+            walk = walk_of(given, Step(operators, w, h, k, tuple(retained)), law, resident)
+            best = min(best, _best_order(walk))
+        except IllegalSchedule as error:
+            if error.rule in ("L2", "L8"):
+                return inf
     return best
+
+
+def _best_order(walk: Walk) -> float:
+    """The least latency of a walk in any of the orders; a tile's depends on the one before it alone."""
+
+    @cache
+    def behind(tile: int, before: int) -> tuple[float, Left]:
+        times, _, left = walk.tile(tile, NOTHING if before < 0 else behind(before, -1)[1])
+        return fsum(times), left
+
+    return min(
+        fsum(behind(tile, before)[0] for before, tile in pairwise((-1, *order)))
+        for order in _orders(walk.across, walk.down)
+    )
 
 
 @cache
@@ -109,20 +149,23 @@ def _orders(across: int, down: int) -> list[tuple[int, ...]]:
 
 
 def tree(seed: int) -> Problem:
-    """A random in-tree of two to four operators: every tensor that is made has one reader."""
+    """A random in-tree of two to five operators: every tensor that is made has one reader."""
     rnd = random.Random(seed)
-    return _random(rnd, rnd.choice((2, 3, 3, 4)), shared=False)
+    return _random(rnd, rnd.choice((2, 3, 4, 5)), shared=False)
 
 
-def graph(seed: int) -> Problem:
-    """A random graph of three operators, or two, in which tensors may have several readers."""
+def graph(seed: int, counts: tuple[int, ...] = (4, 5, 6)) -> Problem:
+    """A random graph of four to six operators, in which some tensor that one makes has several readers."""
     rnd = random.Random(seed)
-    return _random(rnd, rnd.choice((2, 3, 3)), shared=True)
+    while True:
+        made = _random(rnd, rnd.choice(counts), shared=True)
+        if any(len(made.readers[tensor]) > 1 for tensor in made.outputs):
+            return made
 
 
 def _random(rnd: random.Random, count: int, *, shared: bool) -> Problem:
     """Operators from the last to the first: each makes a tensor that is wanted, and wants its inputs."""
-    sides = (2, 3, 4, 5)
+    sides = (2, 3, 4) if shared else (2, 3, 4, 5)
     shapes = [(rnd.choice(sides), rnd.choice(sides))]
     wanted, operators = [0], []
     while len(operators) < count and wanted:

@@ -6,34 +6,27 @@ subgraph for it. The verifier prices what is chosen again, step by step, and its
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
 
 from onchip import _core
-from onchip.contest.demand import COLUMNS, ROWS, WHOLE, Make, Subgraph, Want
+from onchip.contest.demand import Subgraph
 from onchip.contest.law import Law
 from onchip.contest.problem import Problem
 from onchip.contest.solution import Step
+from onchip.contest.statement import Group, Statement, statement_of
+from onchip.contest.walks import Walked, lines, small, walked
 
-__all__ = ["Costs", "Group"]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Operators with one output, in order; the resident tensor that they read; whether the output is one."""
-
-    operators: tuple[int, ...]
-    resident: int | None
-    retained: bool
+__all__ = ["Costs"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """A price, and the tile that has it; without one, no tile is below this latency."""
+
     latency: float
-    tile: _core.ContestTile | None
+    tile: _core.ContestTile | Walked | None
 
 
 class Costs:
@@ -45,6 +38,8 @@ class Costs:
     def __init__(self, problem: Problem, law: Law, left: Callable[[], float | None] = lambda: None) -> None:
         self.problem, self.law, self.left = problem, law, left
         self._known: dict[tuple[object, ...], _Found] = {}
+        self._single: dict[tuple[int, frozenset[int], bool], float] = {}
+        self._stated: dict[tuple[bool, Statement], _Found] = {}
 
     def least(self, group: Group) -> float:
         """Return a latency that no tile, step and order of tiles is below; infinity if none fits.
@@ -56,27 +51,50 @@ class Costs:
     def latency(self, group: Group) -> float:
         """Return the latency at the best tile, line by line; infinity if none fits.
 
-        So it is where the operators cost less one by one, with the resident tensor written and loaded.
+        So it is where the operators cost less one by one, with what is resident written and loaded. Slices
+        of two shapes count apart.
         """
         return self._price(group, False).latency
 
+    def close(self, group: Group, limit: float) -> float:
+        """Return `latency`, or less: of a small subgraph slices of two shapes are what the verifier sees.
+
+        A latency that is not below the limit is not looked for.
+        """
+        known = self._price(group, False)
+        least = self.least(group)
+        limit = min(limit, self._limit(group, False), known.latency)
+        if known.latency <= least or least >= limit or not small(self.problem, self.law, group):
+            return known.latency
+        better = walked(self.problem, self.law, group, limit)
+        if better is not None:
+            self._known[False, *self._shape(group)] = _Found(better.latency, better)
+        return self._price(group, False).latency
+
     def _limit(self, group: Group, bound: bool) -> float:
-        """Return what the operators cost one by one."""
-        if len(group.operators) == 1:
+        """Return what the operators cost one by one, if what they retain can be the last one's output."""
+        last = [op for op in group.operators if self.problem.outputs[op] in group.retained]
+        if len(group.operators) == 1 or len(last) > 1 or (last and last[0] != group.operators[-1]):
             return inf
-        *others, last = group.operators
-        limit = self._price(Group((last,), None, group.retained), bound).latency
-        limit += sum(self._price(Group((op,), None, False), bound).latency for op in others)
-        if not bound and group.resident is not None:
-            limit += 2 * self.problem.size(group.resident) / self.problem.bandwidth
+        *others, final = group.operators
+        limit = self._alone(final, group.retained, bound)
+        limit += sum(self._alone(op, frozenset(), bound) for op in others)
+        if not bound:
+            limit += 2 * sum(map(self.problem.size, group.residents)) / self.problem.bandwidth
         return limit
+
+    def _alone(self, op: int, retained: frozenset[int], bound: bool) -> float:
+        key = (op, retained, bound)
+        if key not in self._single:
+            self._single[key] = self._price(Group((op,), frozenset(), retained), bound).latency
+        return self._single[key]
 
     def step(self, group: Group) -> Step:
         """Return the group as a step of a schedule, at its best tile."""
         tile = self._price(group, False).tile
         if tile is None:
             raise ValueError(f"operators {group.operators} fit at no tile")
-        output = self._output(group)
+        output = Subgraph(self.problem, group.operators, 1).ends[0]
         across = -(-self.problem.widths[output] // tile.width)
         down = -(-self.problem.heights[output] // tile.height)
         return Step(
@@ -84,15 +102,12 @@ class Costs:
             width=tile.width,
             height=tile.height,
             depth=tile.depth,
-            retained=(output,) if group.retained else (),
-            traversal=_lines(across, down, tile) if across > 1 or down > 1 else None,
+            retained=tuple(sorted(group.retained)),
+            traversal=_order(across, down, tile) if across > 1 or down > 1 else None,
         )
 
-    def _output(self, group: Group) -> int:
-        return self.problem.outputs[group.operators[-1]]
-
     def _price(self, group: Group, bound: bool) -> _Found:
-        key = (bound, group.resident is not None, group.retained, *self._shape(group))
+        key = (bound, *self._shape(group))
         if key not in self._known:
             self._known[key] = self._ask(group, bound)
         return self._known[key]
@@ -100,158 +115,41 @@ class Costs:
     def _shape(self, group: Group) -> Iterator[object]:
         """Yield what the price depends on: operators and sizes, with tensors numbered as they come."""
         problem, number = self.problem, dict[int, int]()
-        if group.resident is not None:
-            number[group.resident] = 0
         for op in group.operators:
             yield problem.base[op]
             yield problem.is_matmul[op]
             for tensor in (*problem.inputs[op], problem.outputs[op]):
-                yield number.setdefault(tensor, len(number) + 1)
+                yield number.setdefault(tensor, len(number))
                 yield problem.heights[tensor]
                 yield problem.widths[tensor]
+        yield frozenset(number[tensor] for tensor in group.residents)
+        yield frozenset(number[tensor] for tensor in group.retained)
 
     def _ask(self, group: Group, bound: bool) -> _Found:
-        stated = _Statement(self.problem, self.law, group, bound).made()
-        seconds = self.left() if len(group.operators) > 1 else None
+        """Price a group, unless another one makes the same statement."""
+        statement = statement_of(self.problem, self.law, group, bound=bound)
         limit = self._limit(group, bound)
-        tile = _core.contest_price(subgraph=stated, bound=bound, limit=limit, seconds=seconds)
-        return _Found(tile.latency if tile.latency >= 0 else inf, tile)
+        known = self._stated.get((bound, statement))
+        if known is None or (known.tile is None and known.latency < limit):
+            seconds = self.left() if len(group.operators) > 1 else None
+            core = statement.core(self.problem, self.law)
+            tile = _core.contest_price(subgraph=core, bound=bound, limit=limit, seconds=seconds)
+            fits = 0 <= tile.latency < limit
+            known = _Found(tile.latency, tile) if fits else _Found(limit, None)
+            self._stated[bound, statement] = known
+        if known.tile is not None and known.latency < limit:
+            return known
+        return _Found(limit if bound else inf, None)
 
 
-class _Statement:
-    """A group for the compiled core.
-
-    In a bound, a tensor that is wanted in two shapes counts nothing, because one may be a part of the other;
-    nor does the time of strips that may stay by the law, nor an operator that makes two kinds of strips.
-    """
-
-    def __init__(self, problem: Problem, law: Law, group: Group, bound: bool) -> None:
-        self.problem, self.law, self.group, self.bound = problem, law, group, bound
-        self.subgraph = Subgraph(problem, group.operators, 1)
-        self.output = problem.outputs[group.operators[-1]]
-        self.on_tile = self.subgraph.on_tile([self.output])
-        self.products = [op for op in self.on_tile if problem.is_matmul[op]]
-        self.wants: list[tuple[Want, int, bool]] = []
-        """Each with its reach, and whether it is late."""
-        self.makes: set[tuple[int, int, int]] = set()
-        self.once = 0.0
-        self.per_element = dict.fromkeys(sorted({problem.reduction(op) for op in self.products}), 0.0)
-        self.strips = dict(self.per_element)
-        self.padded: dict[int, list[float]] = {reduction: [] for reduction in self.per_element}
-
-    def made(self) -> _core.ContestSubgraph:
-        """Return the statement."""
-        problem, law, native = self.problem, self.law, self.problem.native
-        late = [op for op in self.on_tile if not problem.is_matmul[op]]
-        for op in self.products:
-            reduction = problem.reduction(op)
-            axis = next(other for other in self.products if problem.reduction(other) == reduction)
-            self._visit(self.subgraph.streams(op, axis), reduction, reach=reduction)
-            whole = reduction if law.product_step == "own" else native[2]
-            self.per_element[reduction] += problem.base[op] / whole
-        for op in late:
-            for tensor in problem.inputs[op]:
-                if tensor not in self.subgraph.made:
-                    self.wants.append((Want(tensor, ROWS, COLUMNS), 0, True))
-        matmuls = [op for op in self.group.operators if problem.is_matmul[op]]
-        depths = [problem.reduction(op) for op in matmuls]
-        if law.k_capped:
-            depths.append(native[2])
-        beside = len(self.products) if law.accumulator == "beside" else 0
-        if beside and problem.is_matmul[self.group.operators[-1]]:
-            beside -= 1
-        stored = 0 if self.group.retained else 1
-        kept = [self.output] if self.group.retained else []
-        kept += [] if self.group.resident is None else [self.group.resident]
-        return _core.ContestSubgraph(
-            height=problem.heights[self.output],
-            width=problem.widths[self.output],
-            once=self.once,
-            late=sum(problem.base[op] for op in late),
-            depths=[
-                _core.ContestDepth(
-                    reduction=reduction,
-                    per_element=self.per_element[reduction],
-                    strips=self.strips[reduction],
-                    padded=self.padded[reduction],
-                )
-                for reduction in self.per_element
-            ],
-            wants=list(self._counted()),
-            least_width=[problem.reduction(op) for op in matmuls if self._pointwise(op, 0)],
-            least_height=[problem.reduction(op) for op in matmuls if self._pointwise(op, 1)],
-            most_depth=min(depths) if matmuls else 1,
-            stored=stored,
-            held=stored + beside,
-            room=problem.capacity - sum(map(problem.size, kept)),
-            bandwidth=problem.bandwidth,
-            native=native,
-            kept=law.strips == "kept",
-        )
-
-    def _pointwise(self, op: int, side: int) -> bool:
-        maker = self.subgraph.made.get(self.problem.inputs[op][side])
-        return maker is not None and not self.problem.is_matmul[maker]
-
-    def _visit(self, reads: Sequence[Want | Make], reduction: int, *, reach: int) -> None:
-        for read in reads:
-            if isinstance(read, Want):
-                self.wants.append((read, reach, False))
-                continue
-            key = (read.operator, read.rows, read.columns)
-            if key in self.makes or (self.bound and any(read.operator == op for op, _, _ in self.makes)):
-                continue
-            self.makes.add(key)
-            moves = read.rows >= 0 or read.columns >= 0
-            if moves or not self.bound or self.law.strips == "tile":
-                self._work(read, reduction, moves)
-            self._visit(read.reads, reduction, reach=reach if moves else 1)
-
-    def _work(self, make: Make, reduction: int, moves: bool) -> None:
-        problem, native = self.problem, self.problem.native
-        matmul, output = problem.is_matmul[make.operator], problem.outputs[make.operator]
-        work = problem.base[make.operator]
-        sides = (
-            (make.rows, problem.heights[output], native[1]),
-            (make.columns, problem.widths[output], native[0]),
-        )
-        for axis, side, size in sides:
-            if axis == WHOLE:
-                work *= side / size if matmul else -(-side // size)
-        if not moves:
-            self.once += work
-        elif matmul:
-            self.strips[reduction] += work / native[2]
-        else:
-            self.padded[reduction].append(work)
-
-    def _counted(self) -> Iterator[_core.ContestWant]:
-        shapes = Counter(want.tensor for want in {want for want, _, _ in self.wants})
-        for want, reach, late in self.wants:
-            if want.tensor == self.group.resident or (self.bound and shapes[want.tensor] > 1):
-                continue
-            yield _core.ContestWant(
-                tensor=want.tensor,
-                height=self.problem.heights[want.tensor],
-                width=self.problem.widths[want.tensor],
-                rows=_AXES.get(want.rows, "depth"),
-                columns=_AXES.get(want.columns, "depth"),
-                reach=reach,
-                late=late,
-            )
-
-
-_AXES: dict[int, Literal["tile", "depth", "whole"]] = {ROWS: "tile", COLUMNS: "tile", WHOLE: "whole"}
-
-
-def _lines(across: int, down: int, tile: _core.ContestTile) -> tuple[int, ...] | None:
-    """Return the order of tiles along lines from the tile's corner, back or again the same way."""
-    columns, rows = range(across), range(down)
-    order = []
-    lines, along = (columns, rows) if tile.by_columns else (rows, columns)
-    late_line = tile.from_right if tile.by_columns else tile.from_bottom
-    late_tile = tile.from_bottom if tile.by_columns else tile.from_right
-    for n, line in enumerate(reversed(lines) if late_line else lines):
-        for at in reversed(along) if (n % 2 == 0 or not tile.turns) == late_tile else along:
-            order.append(at * across + line if tile.by_columns else line * across + at)
-    return tuple(order)
+def _order(across: int, down: int, tile: _core.ContestTile | Walked) -> tuple[int, ...]:
+    if isinstance(tile, Walked):
+        return tile.order
+    return lines(
+        across,
+        down,
+        by_columns=tile.by_columns,
+        from_right=tile.from_right,
+        from_bottom=tile.from_bottom,
+        turns=tile.turns,
+    )

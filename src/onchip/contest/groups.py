@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from onchip.contest.law import Law
 from onchip.contest.problem import Problem
 
-__all__ = ["Sinks", "barrier", "sinks"]
+__all__ = ["Sinks", "barrier", "connected", "sinks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,32 @@ def sinks(problem: Problem, law: Law, most: int) -> Sinks:
             groups = [group for group in groups if _used_up(problem, group, op)]
         found.append(tuple(tuple(sorted(_members(group), key=rank.__getitem__)) for group in groups[:most]))
     return Sinks(tuple(found), complete)
+
+
+def connected(problem: Problem, law: Law, most: int) -> list[tuple[int, ...]] | None:
+    """Return all connected subgraphs, with any outputs; None if there are more than `most`."""
+    count = len(problem.outputs)
+    near, apart = [0] * count, [0] * count
+    for op in range(count):
+        for maker in problem.before(op):
+            bits = apart if barrier(problem, law, problem.outputs[maker], op) else near
+            bits[op] |= 1 << maker
+            bits[maker] |= 1 << op
+    rank = {op: at for at, op in enumerate(problem.order)}
+    level = {1 << op: near[op] for op in range(count)}
+    found: list[tuple[int, ...]] = []
+    while level:
+        following: dict[int, int] = {}
+        for group, frontier in level.items():
+            if len(found) == most:
+                return None
+            found.append(tuple(sorted(_members(group), key=rank.__getitem__)))
+            for other in _members(frontier):
+                grown = group | 1 << other
+                if grown not in following and len(following) < most and not apart[other] & group:
+                    following[grown] = (frontier | near[other]) & ~grown
+        level = following
+    return found
 
 
 def _used_up(problem: Problem, group: int, sink: int) -> bool:

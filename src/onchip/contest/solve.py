@@ -1,34 +1,47 @@
 """The search: the dynamic program over trees, with every choice of which shared tensors are written.
 
 Its space is schedules of subgraphs with one output, at tiles of whole numbers, line by line: there and back,
-or always the same way. What it returns is priced by the verifier, whose figure is the claim.
+or always the same way. Where that proves nothing and all subgraphs are few, covers are searched, too, which
+have subgraphs of several outputs and several residents. What is returned is priced by the verifier, whose
+figure is the claim.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from math import inf
 from typing import Literal
 
 from onchip.base.errors import NegativeAnswer
 from onchip.contest.bound import MOST_SHARED, least_traffic, least_work, option_bound, shared_tensors
-from onchip.contest.cost import Costs, Group
+from onchip.contest.cost import Costs
+from onchip.contest.covers import Candidate, best_cover, candidates, least_cover
 from onchip.contest.groups import sinks
 from onchip.contest.law import Law, law_named
 from onchip.contest.options import SolveOptions
 from onchip.contest.problem import Problem
 from onchip.contest.solution import Step
+from onchip.contest.statement import Group
 from onchip.contest.tree import Choice, Tree, choices
 from onchip.contest.verify import Priced, verify
 from onchip.planners.limits import Limits, Progress
 
 __all__ = ["SPACE", "Solved", "solve"]
 
-SPACE = "subgraphs of one output, tiles of whole numbers, line by line"
+SPACE, WIDE = (
+    f"{groups}, tiles of whole numbers, line by line"
+    for groups in ("subgraphs of one output", "all subgraphs")
+)
+"""What a search ranges over: that of trees, that of covers."""
 
 FIRST, ALL = 200, 4000
 """The most subgraphs that end in one operator: of a first search, and of one that has all of them."""
+
+STEPS = 20_000
+"""The most steps of which covers are made."""
 
 DEFAULTS = SolveOptions()
 
@@ -52,6 +65,7 @@ class Solved:
     bound: float
     proof: Proof
     seconds: float
+    space: str = SPACE
 
     @property
     def latency(self) -> float:
@@ -74,7 +88,9 @@ class Solved:
         if self.optimal:
             return f"optimal under the law {self.law.name}, among all schedules (bound: {self.proof})"
         within = f"at most {100 * self.gap:.3g} % above the least" if self.bound else "without a bound"
-        return f"feasible under the law {self.law.name}, {within} (bound: {self.proof}); searched: {SPACE}"
+        return (
+            f"feasible under the law {self.law.name}, {within} (bound: {self.proof}); searched: {self.space}"
+        )
 
 
 def solve(problem: Problem, options: SolveOptions = DEFAULTS, progress: Progress | None = None) -> Solved:
@@ -91,6 +107,7 @@ class _Search:
         self.problem, self.law, self.limits = problem, law, limits
         self.costs = Costs(problem, law, limits.left)
         self.best: Solved | None = None
+        self.space = SPACE
         work, traffic = least_work(problem, law), least_traffic(problem)
         self.bound = max(work, traffic)
         self.proof: Proof = "work" if work >= traffic else "traffic"
@@ -108,11 +125,15 @@ class _Search:
             if known.complete:
                 self.prove(choices(self.problem, known, self.costs.least, self.limits.over))
                 break
+        if not self.done() and self.law.read_elsewhere == "lost":
+            self.cover()
         assert self.best is not None
-        return replace(self.best, bound=self.bound, proof=self.proof, seconds=self.limits.spent())
+        return replace(
+            self.best, bound=self.bound, proof=self.proof, seconds=self.limits.spent(), space=self.space
+        )
 
     def alone(self) -> list[Group]:
-        groups = [Group((op,), None, False) for op in self.problem.order]
+        groups = [Group((op,)) for op in self.problem.order]
         for group in groups:
             if self.costs.latency(group) == inf:
                 raise NegativeAnswer(f"infeasible: operator {group.operators[0]} fits at no tile")
@@ -154,6 +175,37 @@ class _Search:
                 if other.total < best.total * (1 - SAME):
                     best, better = other, True
         return [best]
+
+    def cover(self) -> None:
+        """Search covers and raise the bound by them, if all steps are few and there is time to price them."""
+        steps = candidates(self.problem, self.law, STEPS)
+        if steps is None:
+            return
+        useful = [step for step in steps if not step.group.retained.intersection(self.problem.results)]
+        assert self.best is not None
+        costs = self.priced(useful, partial(self.costs.close, limit=self.best.latency))
+        if costs is None:
+            return
+        found = best_cover(self.problem, useful, costs, self.limits.left)
+        if found is None:
+            return
+        self.space = WIDE
+        self.offer(found)
+        if self.done():
+            return
+        least = self.priced(steps, self.costs.least)
+        bound = None if least is None else least_cover(self.problem, steps, least, self.limits.left())
+        if bound is not None and bound > self.bound:
+            self.bound, self.proof = bound, "search"
+
+    def priced(self, steps: list[Candidate], price: Callable[[Group], float]) -> list[float] | None:
+        """Return what each step costs; None once time is over."""
+        costs = []
+        for step in steps:
+            if self.limits.over():
+                return None
+            costs.append(price(step.group))
+        return costs
 
     def prove(self, known: tuple[tuple[Choice, ...], ...]) -> None:
         """Raise the bound by the dynamic program, where it holds and there was time for all of it."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from onchip.contest.cost import Group
 from onchip.contest.groups import Sinks
 from onchip.contest.law import Law
 from onchip.contest.problem import Problem
+from onchip.contest.statement import Group
 
 __all__ = ["Choice", "Tree", "choices"]
 
@@ -23,10 +23,11 @@ __all__ = ["Choice", "Tree", "choices"]
 class Choice:
     """A subgraph, and what it costs with its output written and with it resident (infinity: it does not fit).
 
-    `made` are the tensors that it reads and others make.
+    `made` are the tensors that it reads and others make, of which it may find one `resident`.
     """
 
-    group: Group
+    operators: tuple[int, ...]
+    resident: int | None
     made: tuple[int, ...]
     costs: tuple[float, float]
 
@@ -52,15 +53,14 @@ def _priced(
         read = dict.fromkeys(t for op in operators for t in problem.inputs[op])
         made = tuple(t for t in read if t in problem.maker and t not in inside)
         for resident in (None, *made):
-            held = 0 if resident is None else problem.size(resident)
+            residents = frozenset[int]() if resident is None else frozenset({resident})
             costs = []
-            for retained in (False, True):
-                kept = held + (problem.size(output) if retained else 0)
+            for retained in (frozenset[int](), frozenset({output})):
                 useless = retained and not problem.readers[output]
-                fits = kept < problem.capacity and not useless
-                costs.append(price(Group(operators, resident, retained)) if fits else inf)
+                fits = sum(map(problem.size, residents | retained)) < problem.capacity and not useless
+                costs.append(price(Group(operators, residents, retained)) if fits else inf)
             if min(costs) < inf:
-                yield Choice(Group(operators, resident, False), made, (costs[0], costs[1]))
+                yield Choice(operators, resident, made, (costs[0], costs[1]))
 
 
 class Tree:
@@ -113,9 +113,9 @@ class Tree:
                 continue
             made = choice.made if self.behind is None else self._charged(choice)
             for other in made:
-                if other != choice.group.resident:
+                if other != choice.resident:
                     cost += self._loaded(other)
-            if choice.group.resident is not None:
+            if choice.resident is not None:
                 cost += self._resident(choice)
             if cost < best:
                 best, chosen = cost, choice
@@ -129,13 +129,13 @@ class Tree:
         return self.costs[tensor, 0] if len(self.problem.readers[tensor]) == 1 else inf
 
     def _resident(self, choice: Choice) -> float:
-        tensor = choice.group.resident
+        tensor = choice.resident
         assert tensor is not None
         readers = self.problem.readers[tensor]
         if self.behind is not None and len(readers) > 1:
             if tensor in self.written:
                 return 0.0
-            if any(op in choice.group.operators and self.behind(tensor, op) for op in readers):
+            if any(op in choice.operators and self.behind(tensor, op) for op in readers):
                 return 0.0
         if self.behind is not None and tensor not in self._charged(choice):
             return 0.0
@@ -143,7 +143,7 @@ class Tree:
 
     def _charged(self, choice: Choice) -> tuple[int, ...]:
         """Return what a subgraph reads otherwise than to make a written tensor again."""
-        problem, operators = self.problem, choice.group.operators
+        problem, operators = self.problem, choice.operators
         if not any(problem.outputs[op] in self.written for op in operators[:-1]):
             return choice.made
         ahead, reached = [operators[-1]], {operators[-1]}
@@ -174,9 +174,10 @@ class Tree:
         others: set[int] = set()
         at: int | None = tensor
         while at is not None:
-            retained = at != tensor
-            choice = self.chosen[at, int(retained)]
-            found.append(Group(choice.group.operators, choice.group.resident, retained))
-            at = choice.group.resident
+            retained = frozenset() if at == tensor else frozenset({at})
+            choice = self.chosen[at, len(retained)]
+            residents = frozenset() if choice.resident is None else frozenset({choice.resident})
+            found.append(Group(choice.operators, residents, retained))
+            at = choice.resident
             others |= {made for made in choice.made if made != at}
         return found[::-1], others

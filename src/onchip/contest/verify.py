@@ -6,7 +6,9 @@ It knows no planner, and refuses by the number of a rule (docs/contest.md), with
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum
 
 from onchip.base.errors import IllegalSchedule, UsageError
@@ -15,7 +17,7 @@ from onchip.contest.law import Law
 from onchip.contest.problem import Problem
 from onchip.contest.solution import Step
 
-__all__ = ["Priced", "price_step", "verify"]
+__all__ = ["NOTHING", "Left", "Priced", "Walk", "price_step", "verify", "walk_of"]
 
 MOST_STEPS = 50_000_000
 """The most tiles times steps of k of one subgraph that are priced one by one."""
@@ -25,6 +27,17 @@ SAME = 1e-6
 
 Slice = tuple[int, int, int, int, int]
 """A tensor (or operator), and its rows and columns as half-open ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a tile's last step leaves for the next one: slices in fast memory, strips made."""
+
+    slices: AbstractSet[Slice]
+    strips: AbstractSet[Slice]
+
+
+NOTHING = Left(frozenset(), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,7 @@ def verify(problem: Problem, steps: Sequence[Step], law: Law, *, stated: bool = 
     outside = [frozenset(Subgraph(problem, step.operators, step.depth).outside) for step in steps]
     for at, step in enumerate(steps):
         where = f"subgraph {at}"
-        walk = _Walk(problem, step, law, residents, where)
+        walk = Walk(problem, step, law, residents, where)
         walk.check(in_slow, [read for other, read in enumerate(outside) if other != at])
         latency, peak = walk.price()
         if stated and not abs(step.latency - latency) <= SAME * max(latency, 1.0):
@@ -84,10 +97,18 @@ def price_step(problem: Problem, step: Step, law: Law, residents: frozenset[int]
 
     Raises `IllegalSchedule` with the rule that the step breaks by itself.
     """
+    return walk_of(problem, step, law, residents).price()[0]
+
+
+def walk_of(problem: Problem, step: Step, law: Law, residents: frozenset[int]) -> Walk:
+    """Return the walk over a step's tiles that finds these tensors resident and all others in slow memory.
+
+    Raises `IllegalSchedule` with the rule that the step breaks by itself, at whatever order of tiles.
+    """
     _check_operators(problem, [step])
-    walk = _Walk(problem, step, law, residents, "subgraph 0")
+    walk = Walk(problem, step, law, residents, "subgraph 0")
     walk.check(set(range(len(problem.widths))), ())
-    return walk.price()[0]
+    return walk
 
 
 def _check_operators(problem: Problem, steps: Sequence[Step]) -> None:
@@ -101,7 +122,7 @@ def _check_operators(problem: Problem, steps: Sequence[Step]) -> None:
                 raise IllegalSchedule("L3", f"subgraph {at}: operator {op} stands there twice")
 
 
-class _Walk:
+class Walk:
     """One subgraph with its tile, and the tensors that are resident when it starts."""
 
     def __init__(self, problem: Problem, step: Step, law: Law, residents: frozenset[int], where: str) -> None:
@@ -157,75 +178,126 @@ class _Walk:
 
     def price(self) -> tuple[float, int]:
         """Return the latency and the peak, by a walk over all tiles and steps."""
-        problem, step = self.problem, self.step
-        across, down = -(-self.width // self.w), -(-self.height // self.h)
-        on_tile = self.subgraph.on_tile(self.outputs)
-        products = [op for op in on_tile if problem.is_matmul[op]]
-        count = max((-(-problem.reduction(op) // self.k) for op in products), default=1)
-        if across * down * count > MOST_STEPS:
+        tiles, step = self.across * self.down, self.step
+        if tiles * self.count > MOST_STEPS:
             raise UsageError(
-                f"{across * down * count:,} steps; at most {MOST_STEPS:,} are priced", where=self.where
+                f"{tiles * self.count:,} steps; at most {MOST_STEPS:,} are priced", where=self.where
             )
-        order = range(across * down) if step.traversal is None else step.traversal
-        if step.traversal is not None and sorted(step.traversal) != list(range(across * down)):
-            raise self.refuse("L16", f"the traversal is no order of its {across * down} tiles")
-        streams = {op: self.subgraph.streams(op) for op in products}
-        made = self.subgraph.made
-        late = [op for op in on_tile if not problem.is_matmul[op]]
-        operands = [
-            Want(tensor, ROWS, COLUMNS) for op in late for tensor in problem.inputs[op] if tensor not in made
-        ]
-        late_cost = fsum(problem.base[op] for op in late)
-        standing = sum(map(problem.size, set(step.retained))) + self._resident_room()
-        tiles_held = sum(1 for tensor in self.stored) + self._accumulators(products)
+        order = range(tiles) if step.traversal is None else step.traversal
+        if step.traversal is not None and sorted(step.traversal) != list(range(tiles)):
+            raise self.refuse("L16", f"the traversal is no order of its {tiles} tiles")
         latencies: list[float] = []
-        peak = 0
-        held: set[Slice] = set()  # the slices of the step before
-        kept: set[Slice] = set()  # the strips made for it
+        peak, left = 0, NOTHING
         for tile in order:
-            row, column = divmod(tile, across)
-            rows = (row * self.h, min((row + 1) * self.h, self.height))
-            columns = (column * self.w, min((column + 1) * self.w, self.width))
-            area = (rows[1] - rows[0]) * (columns[1] - columns[0])
-            free = kept if self.law.strips == "kept" else set()
-            kept = set()
-            for at in range(count):
-                here = _Here(problem, rows, columns, at * self.k, self.k, kept, free | kept)
-                compute = 0.0
-                for op in products:
-                    reduction = problem.reduction(op)
-                    if at * self.k < reduction:
-                        depth = min((at + 1) * self.k, reduction) - at * self.k
-                        whole = reduction if self.law.product_step == "own" else problem.native[2]
-                        compute += problem.base[op] * depth / whole
-                        here.visit(streams[op])
-                if at == count - 1:
-                    compute += late_cost
-                    here.visit(operands)
-                wanted = self._uncovered(here.wanted)
-                loads = sum(_size(piece) for piece in wanted if not self._kept(piece, held))
-                room = standing + tiles_held * area + sum(map(_size, wanted))
-                if room > problem.capacity:
-                    raise self.refuse(
-                        "L15",
-                        f"needs {room:,} elements at tile {tile}, step {at}; there are {problem.capacity:,}",
-                    )
-                peak = max(peak, room)
-                stores = area * len(self.stored) if at == count - 1 else 0
-                latencies.append(max(compute + here.cost, (loads + stores) / problem.bandwidth))
-                held, kept, free = wanted, here.strips, set()
+            times, room, left = self.tile(tile, left)
+            latencies += times
+            peak = max(peak, room)
         return fsum(latencies), peak
+
+    def tile(self, tile: int, left: Left) -> tuple[list[float], int, Left]:
+        """Return the latencies of a tile's steps, its peak, and what it leaves for the tile behind it.
+
+        `left` is what the tile before it left.
+        """
+        problem = self.problem
+        row, column = divmod(tile, self.across)
+        rows = (row * self.h, min((row + 1) * self.h, self.height))
+        columns = (column * self.w, min((column + 1) * self.w, self.width))
+        area = (rows[1] - rows[0]) * (columns[1] - columns[0])
+        standing = self.standing + self.tiles_held * area
+        latencies: list[float] = []
+        peak, held = 0, left.slices
+        free = left.strips if self.law.strips == "kept" else frozenset()
+        kept: AbstractSet[Slice] = frozenset()
+        for at in range(self.count):
+            here = _Here(problem, rows, columns, at * self.k, self.k, kept, free | kept)
+            compute = 0.0
+            for op in self.products:
+                reduction = problem.reduction(op)
+                if at * self.k < reduction:
+                    depth = min((at + 1) * self.k, reduction) - at * self.k
+                    whole = reduction if self.law.product_step == "own" else problem.native[2]
+                    compute += problem.base[op] * depth / whole
+                    here.visit(self.streams[op])
+            if at == self.count - 1:
+                compute += self.late_cost
+                here.visit(self.operands)
+            wanted = self._uncovered(here.wanted)
+            loads = sum(_size(piece) for piece in wanted if not self._kept(piece, held))
+            room = standing + sum(map(_size, wanted))
+            if room > problem.capacity:
+                raise self.refuse(
+                    "L15",
+                    f"needs {room:,} elements at tile {tile}, step {at}; there are {problem.capacity:,}",
+                )
+            peak = max(peak, room)
+            stores = area * len(self.stored) if at == self.count - 1 else 0
+            latencies.append(max(compute + here.cost, (loads + stores) / problem.bandwidth))
+            held, kept, free = wanted, here.strips, frozenset()
+        return latencies, peak, Left(held, kept)
+
+    @cached_property
+    def across(self) -> int:
+        """The tiles of a row."""
+        return -(-self.width // self.w)
+
+    @cached_property
+    def down(self) -> int:
+        """The tiles of a column."""
+        return -(-self.height // self.h)
+
+    @cached_property
+    def products(self) -> tuple[int, ...]:
+        """The MatMuls on the tile."""
+        return tuple(op for op in self.on_tile if self.problem.is_matmul[op])
+
+    @cached_property
+    def on_tile(self) -> tuple[int, ...]:
+        """The operators on the outputs' tile."""
+        return self.subgraph.on_tile(self.outputs)
+
+    @cached_property
+    def count(self) -> int:
+        """The steps of a tile."""
+        return max((-(-self.problem.reduction(op) // self.k) for op in self.products), default=1)
+
+    @cached_property
+    def streams(self) -> dict[int, tuple[Want | Make, Want | Make]]:
+        """What each step of a MatMul on the tile reads."""
+        return {op: self.subgraph.streams(op) for op in self.products}
+
+    @cached_property
+    def operands(self) -> list[Want]:
+        """What the Pointwise on the tile read from outside."""
+        late = [op for op in self.on_tile if not self.problem.is_matmul[op]]
+        made = self.subgraph.made
+        return [Want(t, ROWS, COLUMNS) for op in late for t in self.problem.inputs[op] if t not in made]
+
+    @cached_property
+    def late_cost(self) -> float:
+        """The time of the Pointwise on the tile."""
+        return fsum(self.problem.base[op] for op in self.on_tile if not self.problem.is_matmul[op])
+
+    @cached_property
+    def standing(self) -> int:
+        """The room of whole tensors."""
+        return sum(map(self.problem.size, set(self.step.retained))) + self._resident_room()
+
+    @cached_property
+    def tiles_held(self) -> int:
+        """The tiles that lie in fast memory."""
+        return len(self.stored) + self._accumulators()
 
     def _resident_room(self) -> int:
         idle = self.law.idle_residents == "room"
         read = self.subgraph.outside
         return sum(self.problem.size(t) for t in self.residents if idle or t in read)
 
-    def _accumulators(self, products: Sequence[int]) -> int:
+    def _accumulators(self) -> int:
         """Return how many tiles of sums lie beside the outputs."""
         if self.law.accumulator == "shared":
             return 0
-        return sum(1 for op in products if self.problem.outputs[op] not in self.outputs)
+        return sum(1 for op in self.products if self.problem.outputs[op] not in self.outputs)
 
     def _uncovered(self, wanted: set[Slice]) -> set[Slice]:
         """Return the slices that are neither resident nor a part of a whole tensor of the same step."""
@@ -235,7 +307,7 @@ class _Walk:
             return wanted
         return {p for p in wanted if p[0] not in whole or _size(p) == self.problem.size(p[0])}
 
-    def _kept(self, piece: Slice, held: set[Slice]) -> bool:
+    def _kept(self, piece: Slice, held: AbstractSet[Slice]) -> bool:
         tensor = piece[0]
         whole = (tensor, 0, self.problem.heights[tensor], 0, self.problem.widths[tensor])
         return piece in held or whole in held
@@ -251,8 +323,8 @@ class _Here:
         columns: tuple[int, int],
         start: int,
         depth: int,
-        kept: set[Slice],
-        free: set[Slice],
+        kept: AbstractSet[Slice],
+        free: AbstractSet[Slice],
     ) -> None:
         self.problem, self.rows, self.columns = problem, rows, columns
         self.start, self.depth, self.kept, self.free = start, depth, kept, free
