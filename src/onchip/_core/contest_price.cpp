@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -20,6 +21,11 @@ struct Piece {
     Axis rows, columns;
     Size reach;
     bool late;
+    // In a bound, of a tensor wanted in other shapes: how many of these it may find there on entering a tile, how many
+    // within one, and at the end of tiles of a row (column).
+    bool among_others = false;
+    Size entering = 0, inner = 0;
+    Size leaving_rows = 0, leaving_columns = 0;
     bool moves() const { return rows == Axis::depth || columns == Axis::depth; }
     // K of the steps in which it moves.
     Size reduction() const { return rows == Axis::depth ? height : width; }
@@ -130,6 +136,51 @@ class Pricer {
                 same->late |= piece.late;
             }
         }
+        return bound_ ? one_each(found) : found;
+    }
+
+    // One slice of every tensor, so that no schedule loads less. A whole tensor covers its parts. Without one, a slice
+    // that moves with k is counted, which is there already only where another shape was the same in the step before.
+    // Within a tile that is one step for each other shape that its steps want. On entering a tile the first k was the
+    // side of a line's first tile, if these are equal: once for each line. A tile that the last step alone wants counts,
+    // too, but where its side is one of the last two k.
+    Pieces one_each(const Pieces& all) const {
+        Pieces found;
+        for (const Piece& piece : all) {
+            Pieces same;
+            std::copy_if(all.begin(), all.end(), std::back_inserter(same),
+                         [&](const Piece& other) { return other.tensor == piece.tensor; });
+            if (same.size() == 1) found.push_back(piece);
+            if (same.size() == 1 || same.front().rows != piece.rows || same.front().columns != piece.columns) continue;
+            const auto covers = [](const Piece& p) { return p.rows == Axis::whole && p.columns == Axis::whole; };
+            const auto whole = std::find_if(same.begin(), same.end(), covers);
+            if (whole != same.end()) {
+                found.push_back(*whole);
+                continue;
+            }
+            const auto counts = [](const Piece& p) { return p.moves() ? p.reach : 0; };
+            Piece chosen = *std::max_element(same.begin(), same.end(), [&](const Piece& a, const Piece& b) {
+                return counts(a) < counts(b);
+            });
+            if (!chosen.moves()) continue;
+            chosen.among_others = true;
+            for (const Piece& other : same) {
+                if (other.rows == chosen.rows && other.columns == chosen.columns) continue;
+                if (other.reach > 0) ++chosen.inner;
+                const bool by_columns = chosen.columns == Axis::depth;
+                if ((by_columns ? other.columns : other.rows) == Axis::tile) ++chosen.entering;
+            }
+            found.push_back(chosen);
+            for (Piece other : same) {
+                if (other.reach > 0 || other.rows != Axis::tile || other.columns != Axis::tile) continue;
+                other.among_others = true;
+                for (const Piece& mover : same) {
+                    if (mover.columns == Axis::depth) ++other.leaving_rows;
+                    if (mover.rows == Axis::depth) ++other.leaving_columns;
+                }
+                found.push_back(other);
+            }
+        }
         return found;
     }
 
@@ -182,7 +233,7 @@ class Pricer {
         traffic_[0] = stores(real(g_.height), real(g_.width));
         std::vector<Size> seen;
         for (const Piece& piece : pieces_[0][done(g_.most_depth)]) {
-            if (std::find(seen.begin(), seen.end(), piece.tensor) != seen.end()) continue;
+            if (piece.among_others || std::find(seen.begin(), seen.end(), piece.tensor) != seen.end()) continue;
             seen.push_back(piece.tensor);
             const bool each_column = piece.moves() && piece.columns != Axis::tile;
             const bool each_row = piece.moves() && piece.rows != Axis::tile;
@@ -212,31 +263,74 @@ class Pricer {
         return kinds(grid, [&](int move, double h, double w) {
             double loads = stores(h, w);
             for (const Piece& piece : all)
-                if (!piece.same_after(move)) loads += piece.size(h, w, real(piece.reduction()));
+                if (!piece.among_others && !piece.same_after(move)) loads += piece.size(h, w, real(piece.reduction()));
             return std::max(tile_cost_, loads / g_.bandwidth);
         });
     }
 
     double stepped(const Pieces& all, const Steps& steps, int move, double h, double w) const {
         double latency = 0;
+        std::vector<double> saved(all.size(), 0.0);
         each(steps, [&](Size at, Size times) {
-            double work = at == 0 ? g_.once : 0, moved = 0;
-            for (const Depth& depth : g_.depths) {
-                const double length = steps.length(depth.reduction, at);
-                work += length * depth.per_element;
-                if (!may_stay(depth, steps.k)) work += strips(depth, length);
-            }
-            for (const Piece& piece : all) {
-                if (!steps.has(piece, at)) continue;
-                const bool there = at > 0 ? !piece.moves() && steps.has(piece, at - 1)
-                                          : piece.same_after(move) && steps.has(piece, steps.count - 1);
-                if (!there) moved += piece.size(h, w, steps.length(piece.reduction(), at));
-            }
-            if (at == steps.count - 1) work += g_.late, moved += stores(h, w);
+            const auto [work, moved] = step(all, steps, move, at, h, w);
             latency += real(times) * std::max(work, moved / g_.bandwidth);
+            for (std::size_t i = 0; i < all.size() && at > 0; ++i)
+                if (all[i].inner) saved[i] = std::max(saved[i], saving(all[i], steps, at, h, w, work, moved));
             return true;
         });
+        for (std::size_t i = 0; i < all.size(); ++i) latency -= real(all[i].inner) * saved[i];
         return latency;
+    }
+
+    // The time of a step and what it loads and stores.
+    std::pair<double, double> step(const Pieces& all, const Steps& steps, int move, Size at, double h, double w) const {
+        double work = at == 0 ? g_.once : 0, moved = 0;
+        for (const Depth& depth : g_.depths) {
+            const double length = steps.length(depth.reduction, at);
+            work += length * depth.per_element;
+            if (!may_stay(depth, steps.k)) work += strips(depth, length);
+        }
+        for (const Piece& piece : all) {
+            if (!steps.has(piece, at)) continue;
+            const bool there = at > 0 ? !piece.moves() && steps.has(piece, at - 1)
+                                      : piece.same_after(move) && steps.has(piece, steps.count - 1);
+            if (!there) moved += piece.size(h, w, steps.length(piece.reduction(), at));
+        }
+        if (at == steps.count - 1) work += g_.late, moved += stores(h, w);
+        return {work, moved};
+    }
+
+    // What a step gains at most if one of its slices is there already, whatever else is.
+    double saving(const Piece& piece, const Steps& steps, Size at, double h, double w, double work, double moved) const {
+        if (!steps.has(piece, at)) return 0;
+        const double less = moved - piece.size(h, w, steps.length(piece.reduction(), at));
+        return std::max(work, moved / g_.bandwidth) - std::max(work, less / g_.bandwidth);
+    }
+
+    // What all tiles gain at most by slices that other shapes left to them.
+    double entered(const Grid& grid, const Pieces& all, const Steps& steps) const {
+        const double h = grid.heights[grid.down > 1 ? 0 : 1], w = grid.widths[grid.across > 1 ? 0 : 1];
+        double total = 0;
+        for (const Piece& piece : all) {
+            // Sides of tiles are steps of k in two tiles of a line, if they are equal; if not, in the last one at most.
+            const auto times = [&](double side, Size tiles) -> Size {
+                if (side == real(steps.k)) return 2;
+                return (tiles - 1) * static_cast<Size>(side) % steps.k ? 0 : 1;
+            };
+            const Size last = steps.count - 1;
+            const Size often = piece.leaving_rows * grid.down * times(w, grid.across) +
+                               piece.leaving_columns * grid.across * times(h, grid.down);
+            if (often) {
+                const auto [work, moved] = step(all, steps, start, last, h, w);
+                total += real(often) * saving(piece, steps, last, h, w, work, moved);
+            }
+            const bool by_columns = piece.columns == Axis::depth;
+            if (!piece.entering || (by_columns ? w : h) != real(steps.k)) continue;
+            const auto [work, moved] = step(all, steps, start, 0, h, w);
+            const Size lines = by_columns ? grid.down : grid.across;
+            total += real(lines * piece.entering) * saving(piece, steps, 0, h, w, work, moved);
+        }
+        return total;
     }
 
     // No order of tiles is cheaper: each tile gains the better of its two moves, but for one tile of every row
@@ -339,13 +433,14 @@ class Pricer {
         const Steps steps(k, most_);
         const Pieces& all = of(grid, k);
         const std::size_t row = grid.down > 1 ? 0 : 1, column = grid.across > 1 ? 0 : 1;
+        const double gained = entered(grid, all, steps);
         for (int move = start; move <= jump; ++move)
             kinds[static_cast<std::size_t>(move)][row][column] =
                 stepped(all, steps, move, grid.heights[row], grid.widths[column]);
-        if (least(grid, kinds) >= best_) return;
+        if (least(grid, kinds) - gained >= best_) return;
         const Kinds each = this->kinds(
             grid, [&](int move, double tall, double wide) { return stepped(all, steps, move, tall, wide); });
-        const double bound = least(grid, each);
+        const double bound = least(grid, each) - gained;
         if (bound >= best_) return;
         if (bound_) {
             found_ = {bound, w, h, k};

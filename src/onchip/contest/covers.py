@@ -22,7 +22,7 @@ from onchip.contest.statement import Group
 __all__ = ["Candidate", "best_cover", "candidates", "least_cover"]
 
 UNIT = 1 << 46
-"""What the largest latency is in a program of whole numbers; all are rounded down."""
+"""The largest latency in a program of whole numbers; all are rounded down."""
 
 Tensors = frozenset[int]
 

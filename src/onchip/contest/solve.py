@@ -27,6 +27,7 @@ from onchip.contest.solution import Step
 from onchip.contest.statement import Group
 from onchip.contest.tree import Choice, Tree, choices
 from onchip.contest.verify import Priced, verify
+from onchip.contest.walks import reordered
 from onchip.planners.limits import Limits, Progress
 
 __all__ = ["SPACE", "Solved", "solve"]
@@ -35,7 +36,7 @@ SPACE, WIDE = (
     f"{groups}, tiles of whole numbers, line by line"
     for groups in ("subgraphs of one output", "all subgraphs")
 )
-"""What a search ranges over: that of trees, that of covers."""
+"""The space of the search over trees, and that of the search over covers."""
 
 FIRST, ALL = 200, 4000
 """The most subgraphs that end in one operator: of a first search, and of one that has all of them."""
@@ -141,11 +142,18 @@ class _Search:
 
     def offer(self, groups: list[Group]) -> None:
         """Keep a schedule if the verifier finds it faster."""
-        steps = [self.costs.step(group) for group in groups]
+        steps = [self.stepped(group) for group in groups]
         priced = verify(self.problem, steps, self.law, stated=False)
         if self.best is None or priced.latency < self.best.latency:
             stated = [replace(s, latency=t) for s, t in zip(steps, priced.latencies, strict=True)]
             self.best = Solved(self.law, tuple(stated), priced, self.bound, "work", 0.0)
+
+    def stepped(self, group: Group) -> Step:
+        """Return the group as a step; where slices may be parts of others, in the best order of its tiles."""
+        step = self.costs.step(group)
+        if self.limits.over() or self.costs.latency(group) <= self.costs.least(group):
+            return step
+        return reordered(self.problem, self.law, step, group.residents)
 
     def done(self) -> bool:
         return self.best is not None and self.best.latency <= self.bound * (1 + SAME)

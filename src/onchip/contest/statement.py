@@ -1,4 +1,4 @@
-"""What a group is for the compiled core: the slices that a step reads, what a step costs, the room.
+"""A group as the compiled core takes it: the slices that a step reads, what a step costs, the room.
 
 Groups that differ in the numbers of their operators and tensors alone make the same statement.
 """
@@ -111,8 +111,8 @@ class Statement:
 def statement_of(problem: Problem, law: Law, group: Group, *, bound: bool) -> Statement:
     """Return a group's statement.
 
-    In a bound, a tensor that is wanted in two shapes counts nothing, because one may be a part of the other;
-    nor does the time of strips that may stay by the law, nor an operator that makes two kinds of strips.
+    In a bound, the time of strips that may stay by the law counts nothing, nor does that of an operator that
+    makes two kinds of strips for all but one.
     """
     return _Stating(problem, law, group, bound).made()
 
@@ -217,12 +217,9 @@ class _Stating:
     def _counted(self) -> Iterator[tuple[int, int, tuple[Slice, ...]]]:
         """Yield the slices of every tensor that counts."""
         slices: dict[int, set[Slice]] = {}
-        shapes: dict[int, set[Want]] = {}
         for want, reach, late in self.wants:
             rows, columns = (AXES.get(axis, "depth") for axis in (want.rows, want.columns))
             slices.setdefault(want.tensor, set()).add(Slice(rows, columns, reach, late))
-            shapes.setdefault(want.tensor, set()).add(want)
         for tensor, pieces in slices.items():
-            if tensor in self.group.residents or (self.bound and len(shapes[tensor]) > 1):
-                continue
-            yield self.problem.heights[tensor], self.problem.widths[tensor], tuple(sorted(pieces))
+            if tensor not in self.group.residents:
+                yield self.problem.heights[tensor], self.problem.widths[tensor], tuple(sorted(pieces))

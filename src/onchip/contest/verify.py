@@ -31,7 +31,7 @@ Slice = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a tile's last step leaves for the next one: slices in fast memory, strips made."""
+    """Slices in fast memory and strips made, as a tile's last step leaves them for the next one."""
 
     slices: AbstractSet[Slice]
     strips: AbstractSet[Slice]
@@ -263,12 +263,12 @@ class Walk:
 
     @cached_property
     def streams(self) -> dict[int, tuple[Want | Make, Want | Make]]:
-        """What each step of a MatMul on the tile reads."""
+        """The slices that each step of a MatMul on the tile reads."""
         return {op: self.subgraph.streams(op) for op in self.products}
 
     @cached_property
     def operands(self) -> list[Want]:
-        """What the Pointwise on the tile read from outside."""
+        """The slices that the Pointwise on the tile read from outside."""
         late = [op for op in self.on_tile if not self.problem.is_matmul[op]]
         made = self.subgraph.made
         return [Want(t, ROWS, COLUMNS) for op in late for t in self.problem.inputs[op] if t not in made]

@@ -7,7 +7,7 @@ make them the same, or one a part of the other, a step needs them once: the walk
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, permutations, product
 from math import fsum
@@ -20,10 +20,13 @@ from onchip.contest.solution import Step
 from onchip.contest.statement import Group
 from onchip.contest.verify import NOTHING, Left, Walk, walk_of
 
-__all__ = ["Walked", "lines", "small", "walked"]
+__all__ = ["Walked", "lines", "reordered", "small", "walked"]
 
 MOST_WALKED = 20_000
 """The most steps of tiles, over all tiles and k, of a subgraph that is small."""
+
+MOST_ORDERED = 4_000
+"""The most steps of a tiling whose orders are walked over."""
 
 MOST_ANY = 4
 """The most tiles of which every order is tried."""
@@ -65,6 +68,14 @@ def walked(problem: Problem, law: Law, group: Group, limit: float) -> Walked | N
         if latency < limit:
             limit, best = latency, Walked(latency, width, height, depth, order)
     return best
+
+
+def reordered(problem: Problem, law: Law, step: Step, residents: frozenset[int]) -> Step:
+    """Return a step with the best order of its tiles line by line, if these are few enough to walk over."""
+    walk = walk_of(problem, step, law, residents)
+    if walk.across * walk.down * walk.count > MOST_ORDERED:
+        return step
+    return replace(step, traversal=_best_order(walk)[1])
 
 
 def _output(problem: Problem, group: Group) -> tuple[int, int]:
