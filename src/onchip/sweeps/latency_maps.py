@@ -1,7 +1,8 @@
 """Maps of latency over bandwidth and scratchpad: a cell for every plan, and lines of equal latency between.
 
 A line runs where the latency falls below a round time, along the edges of cells: on one side of it all plans
-take at least so long, on the other less.
+take at least so long, on the other less. A plan for a smaller scratchpad and a slower channel is one for a
+larger and a faster, where no transfer takes longer: maps of the objective latency have the least of these.
 """
 
 from __future__ import annotations
@@ -42,21 +43,33 @@ class LatencyMap:
 def maps_of(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], network: str) -> list[LatencyMap]:
     """Return the maps of one network: those of at least two bandwidths and two scratchpads with a latency."""
     found: dict[str, dict[tuple[float, int], int]] = {}
+    fastest = set[str]()
     for row in rows:
         rate = next((row[name] for name in BANDWIDTHS if row.get(name) is not None), None)
         if row["network"] != network or rate is None or row.get("latency_picoseconds") is None:
             continue
         others = [row["chip"], row["planner"]]
         others += [str(row[n]) for n in labels if n not in BANDWIDTHS and row.get(n) is not None]
-        cells = found.setdefault(", ".join(others), {})
+        series = ", ".join(others)
+        if any(row.get(name) == "latency" for name in labels if name.endswith(".objective")):
+            fastest.add(series)
+        cells = found.setdefault(series, {})
         cells[float(rate), row["budget_bytes"]] = row["latency_picoseconds"]
     made = []
     for series, cells in found.items():
         rates = tuple(sorted({rate for rate, _ in cells}, reverse=True))
         budgets = tuple(sorted({budget for _, budget in cells}))
         if len(rates) > 1 and len(budgets) > 1:
-            made.append(LatencyMap(series, rates, budgets, cells))
+            made.append(LatencyMap(series, rates, budgets, _least(cells) if series in fastest else cells))
     return made
+
+
+def _least(cells: Mapping[tuple[float, int], int]) -> dict[tuple[float, int], int]:
+    """Return for every cell the least latency of those with no faster channel and no larger scratchpad."""
+    return {
+        (rate, budget): min(t for (r, b), t in cells.items() if r <= rate and b <= budget)
+        for rate, budget in cells
+    }
 
 
 def drawn(one: LatencyMap) -> Markup:
