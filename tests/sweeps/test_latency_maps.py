@@ -43,7 +43,7 @@ def test_a_map_has_a_cell_for_every_plan_and_lines_at_round_times() -> None:
 
 
 def test_a_cell_has_the_least_of_plans_for_smaller_scratchpads_and_slower_channels() -> None:
-    """A search that ends with its time may find less in a larger scratchpad. Other objectives stay as found."""
+    """A search that ends with its time may find less in a larger one. Other objectives stay as found."""
     slow, fast = 10**9, 2 * 10**9
     found = {(slow, 1024): 9_000_000, (slow, 2048): 6_000_000, (fast, 1024): 10**7, (fast, 2048): 7_000_000}
     unlucky = [row(rate, budget, latency) for (rate, budget), latency in found.items()]
