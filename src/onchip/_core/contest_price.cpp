@@ -274,7 +274,7 @@ class Pricer {
         each(steps, [&](Size at, Size times) {
             const auto [work, moved] = step(all, steps, move, at, h, w);
             latency += real(times) * std::max(work, moved / g_.bandwidth);
-            for (std::size_t i = 0; i < all.size() && at > 0; ++i)
+            for (std::size_t i = 0; i < all.size(); ++i)
                 if (all[i].inner) saved[i] = std::max(saved[i], saving(all[i], steps, at, h, w, work, moved));
             return true;
         });
@@ -307,25 +307,25 @@ class Pricer {
         return std::max(work, moved / g_.bandwidth) - std::max(work, less / g_.bandwidth);
     }
 
+    static bool divides(double side, Size k) { return k % static_cast<Size>(side) == 0; }
+
     // What all tiles gain at most by slices that other shapes left to them.
     double entered(const Grid& grid, const Pieces& all, const Steps& steps) const {
         const double h = grid.heights[grid.down > 1 ? 0 : 1], w = grid.widths[grid.across > 1 ? 0 : 1];
         double total = 0;
         for (const Piece& piece : all) {
-            // Sides of tiles are steps of k in two tiles of a line, if they are equal; if not, in the last one at most.
-            const auto times = [&](double side, Size tiles) -> Size {
-                if (side == real(steps.k)) return 2;
-                return (tiles - 1) * static_cast<Size>(side) % steps.k ? 0 : 1;
-            };
+            // Sides of tiles are steps of k in two tiles of a line, if they are equal; if not, in the last one at most. A
+            // bound of this k is one of all that divide it, too.
+            const auto times = [&](double side) -> Size { return divides(side, steps.k) ? 2 : 1; };
             const Size last = steps.count - 1;
-            const Size often = piece.leaving_rows * grid.down * times(w, grid.across) +
-                               piece.leaving_columns * grid.across * times(h, grid.down);
+            const Size often = piece.leaving_rows * grid.down * times(w) +
+                               piece.leaving_columns * grid.across * times(h);
             if (often) {
                 const auto [work, moved] = step(all, steps, start, last, h, w);
                 total += real(often) * saving(piece, steps, last, h, w, work, moved);
             }
             const bool by_columns = piece.columns == Axis::depth;
-            if (!piece.entering || (by_columns ? w : h) != real(steps.k)) continue;
+            if (!piece.entering || !divides(by_columns ? w : h, steps.k)) continue;
             const auto [work, moved] = step(all, steps, start, 0, h, w);
             const Size lines = by_columns ? grid.down : grid.across;
             total += real(lines * piece.entering) * saving(piece, steps, 0, h, w, work, moved);
