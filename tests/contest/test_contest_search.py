@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from onchip import _core
 from onchip.base.errors import NegativeAnswer, UsageError
 from onchip.contest import LAWS, Law, SolveOptions, read_problem, solve, verify
 from onchip.contest.cost import Costs
 from onchip.contest.covers import best_cover, candidates, least_cover
 from onchip.contest.groups import sinks
-from onchip.contest.statement import Group
+from onchip.contest.statement import Group, statement_of
 from onchip.contest.verify import price_step
-from oracles.contest import graph, optimum, tree
+from oracles.contest import graph, least_price, optimum, reused, tree
 from oracles.contest_cases import SQUARE, problem, product, product_and_sum
 
 ABOVE = 1 + 1e-9
@@ -63,6 +64,21 @@ def test_what_the_oracle_leaves_out_changes_nothing(seed: int) -> None:
     for given in (tree(seed), graph(seed, (3,))):
         least = optimum(given, LAWS["ruled"])
         assert optimum(given, LAWS["ruled"], least * ABOVE) == least
+
+
+def test_no_tile_is_below_the_bound_of_a_subgraph_that_reads_a_tensor_twice() -> None:
+    """Slices of two shapes are the same in a few steps, and count once there. Not all subgraphs fit."""
+    fitting = tight = 0
+    for seed in range(120):
+        given, law = reused(seed), LAWS["ruled"]
+        least = least_price(given, law, given.order, frozenset(), frozenset())
+        core = statement_of(given, law, Group(given.order), bound=True).core(given, law)
+        bound = _core.contest_price(subgraph=core, bound=True, limit=1e18, seconds=None).latency
+        assert bound <= least * ABOVE, seed
+        fitting += least < inf
+        tight += bound * ABOVE >= least
+    assert fitting > 10
+    assert tight > 3
 
 
 @pytest.mark.parametrize("seed", range(20))

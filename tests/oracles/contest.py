@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, pairwise, permutations, product
 from math import fsum, inf
 
@@ -28,7 +28,7 @@ def optimum(given: Problem, law: Law, below: float = inf) -> float:
     With `below`, a latency that is known, it is exact if it is at most that: a step is not priced if what it
     must load, store and compute, and all that is still to load and store, is more.
     """
-    prices = cache(lambda *key: _least(given, law, *key))
+    prices = cache(lambda *key: least_price(given, law, *key))
     start: tuple[Tensors, Tensors] = (frozenset(), frozenset())
     least, ahead = {start: 0.0}, [(0.0, 0, start)]
     count = 0
@@ -94,9 +94,10 @@ def _subsets(tensors: Tensors) -> Iterator[Tensors]:
         yield from map(frozenset, combinations(sorted(tensors), count))
 
 
-def _least(
+def least_price(
     given: Problem, law: Law, operators: tuple[int, ...], resident: Tensors, retained: Tensors
 ) -> float:
+    """The least latency of one step, whatever its tile, k and order of tiles; infinity if none fits."""
     best = inf
     read = {t for op in operators for t in given.inputs[op]}
     output = next(given.outputs[op] for op in operators if given.outputs[op] not in read)
@@ -161,6 +162,25 @@ def graph(seed: int, counts: tuple[int, ...] = (4, 5, 6)) -> Problem:
         made = _random(rnd, rnd.choice(counts), shared=True)
         if any(len(made.readers[tensor]) > 1 for tensor in made.outputs):
             return made
+
+
+def reused(seed: int) -> Problem:
+    """A product of square matrices in several steps of k, of which something reads one once more."""
+    rnd = random.Random(seed)
+    side, twice = rnd.choice((3, 4, 5, 6)), rnd.choice((None, 0, 1))
+    base = partial(rnd.choice, (0, 0, 1, 3))
+    operators = [("MatMul", (0, 0 if twice is None else 1), 2, base())]
+    if twice is not None or rnd.random() < 0.5:
+        operators.append(("Pointwise", (2, twice or 0), 3, base()))
+        if rnd.random() < 0.3:
+            operators.append(("Pointwise", (3, 1), 4, base()))
+    return problem(
+        [(side, side)] * (2 + len(operators)),
+        operators,
+        capacity=rnd.randint(3, 3 * side * side),
+        bandwidth=rnd.choice((1, 2, 5)),
+        native=(rnd.randint(1, side), rnd.randint(1, side), rnd.randint(1, side - 1)),
+    )
 
 
 def _random(rnd: random.Random, count: int, *, shared: bool) -> Problem:
