@@ -54,8 +54,12 @@ def _tables(text: str) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def write(sections: Mapping[str, Section], page: Path | None) -> None:
-    """Print the sections line by line, or put each into the page once it is there; CPU times go to stderr."""
+def write(sections: Mapping[str, Section], page: Path | None, *, at_once: bool = False) -> None:
+    """Print the sections line by line, or put each into the page once it is there; CPU times go to stderr.
+
+    With `at_once` the page stays as it is until all sections are there: those of one measurement.
+    """
+    found: dict[str, str] = {}
     for name, section in sections.items():
         began = _spent()
         lines = []
@@ -66,8 +70,16 @@ def write(sections: Mapping[str, Section], page: Path | None) -> None:
         if page is None:
             print(flush=True)
         else:
-            page.write_text(put_into(page.read_text(), name, "\n".join(lines)))
+            found[name] = "\n".join(lines)
+            if not at_once or len(found) == len(sections):
+                page.write_text(_with_sections(page.read_text(), found))
         print(f"{name}: {_spent() - began:.1f} s of CPU", file=sys.stderr, flush=True)
+
+
+def _with_sections(page: str, found: Mapping[str, str]) -> str:
+    for name, text in found.items():
+        page = put_into(page, name, text)
+    return page
 
 
 def _spent() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import results  # noqa: E402
-from page_marks import tables_into  # noqa: E402
+from page_marks import tables_into, write  # noqa: E402
 from results_pages import RESULTS, Quick, Result, lacking  # noqa: E402
 
 
@@ -108,3 +109,19 @@ def test_printed_tables_go_where_the_page_has_one_of_the_same_heading() -> None:
         "| 1 | 2 |\n| 3 | 4 |", "| 7 | 8 |"
     )  # two tables of c: which one, nobody says
     assert tables_into(made, printed) == made
+
+
+def test_a_page_waits_for_all_sections_of_one_measurement(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    before = "".join(f"<!-- {name}: begin -->\nold\n<!-- {name}: end -->\n" for name in ("chip", "networks"))
+    page.write_text(before)
+
+    def failing() -> Iterator[str]:
+        yield "a row"
+        raise SystemExit("a network is wrong")
+
+    with pytest.raises(SystemExit):
+        write({"chip": lambda: iter(["new"]), "networks": failing}, page, at_once=True)
+    assert page.read_text() == before
+    write({"chip": lambda: iter(["new"]), "networks": lambda: iter(["rows"])}, page, at_once=True)
+    assert page.read_text() == before.replace("old", "new", 1).replace("old", "rows")

@@ -263,6 +263,7 @@ def test_nodes_of_many_kinds(tmp_path: Path) -> None:
         "near": _node("Resize", [x, "", "twice"], "near", mode="nearest"),
         "deep": _node("SpaceToDepth", [x], "deep", blocksize=2),
         "wide": _node("DepthToSpace", [x], "wide", blocksize=2, mode="CRD"),
+        "pair": _node("Concat", [x, x], "pair", axis=1),
         "cut": _node("Slice", [x, "from", "to", "along", "by"], "cut"),
         "border": _node("Pad", [x, "more"], "border"),
         "mean": _node("ReduceMean", [x], "mean", axes=[1, 3], keepdims=0),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -26,6 +28,8 @@ from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.plans import Leaf, Loop, Nest, Plan, PlanChip, TensorLayout, Ways
 from onchip.readers.source import Source
 from oracles.nest_clock_trial import random_plan
+from oracles.program_trial import program_trial
+from programs_in_turn import turns_ran
 from timed_plans import EXAMPLE, SPILLED, WORDED, example, timed_plan
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -135,6 +139,86 @@ def test_a_ring_that_begins_again_while_it_is_read(tmp_path: Path) -> None:
     plan = timed_plan(model.network, [nest], [[op.name]], PlanChip("two threads", 64, tiles=TILES))
     assert any(order_of(plan).slots.values())
     ran(tmp_path, plan, model, runs=20)
+
+
+def nested(
+    folder: Path, text: str, nest: Callable[[tuple[str, ...]], Nest], **weights: tuple[int, ...]
+) -> tuple[Source, Plan]:
+    """A network from text as one group, in a nest of the names of its operators."""
+    model = source(folder, text, **weights)
+    names = tuple(model.network.operators[v].name for v in model.network.order)
+    chip = PlanChip("two threads", 64, tiles=TILES)
+    return model, timed_plan(model.network, [nest(names)], [names], chip)
+
+
+@needs_compiler
+@pytest.mark.parametrize("tile", [8, 11])
+def test_a_ring_along_lanes(tile: int, tmp_path: Path) -> None:
+    """16 lanes of a map may begin before the end of a ring along its columns, and go on at its begin."""
+    text = """net (float[1,4,6,32] x) => (float[1,4,6,32] y) {
+      a = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w1)
+      y = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a, w2) }"""
+
+    def nest(names: tuple[str, ...]) -> Nest:
+        one, two = names
+        return Nest((Loop(((one, 3), (two, 3)), tile, (Leaf(one), Leaf(two)), (), ("a",)),))
+
+    model, plan = nested(tmp_path, text, nest, w1=(4, 4, 3, 3), w2=(4, 4, 3, 3))
+    turns_ran(tmp_path, plan, model)
+
+
+@needs_compiler
+@pytest.mark.parametrize("columns", [6, 8, 13])
+def test_rows_of_a_ring_lie_alike_in_every_turn(columns: int, tmp_path: Path) -> None:
+    """The first rows of the next columns, which are more or fewer, come while the last of these are read."""
+    text = """net (float[1,4,12,20] x) => (float[1,8,12,20] y) {
+      y = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w) }"""
+
+    def nest(names: tuple[str, ...]) -> Nest:
+        [op] = names
+        ways = Ways(copies=(("x", 2), ("y", 2)))
+        rows = Loop(((op, 2),), 1, (Leaf(op),), ("x", "y"), ("x",), ways)
+        return Nest((Loop(((op, 3),), columns, (rows,)),))
+
+    model, plan = nested(tmp_path, text, nest, w=(8, 4, 3, 3))
+    turns_ran(tmp_path, plan, model)
+
+
+@needs_compiler
+def test_windows_over_one_row(tmp_path: Path) -> None:
+    """What is made has one row, and no loop goes over rows."""
+    text = """net (float[1,4,5,20] x) => (float[1,8,1,20] y) {
+      y = Conv <kernel_shape = [5, 3], pads = [0, 1, 0, 1]> (x, w) }"""
+    model, plan = nested(tmp_path, text, lambda names: Nest((Leaf(names[0]),)), w=(8, 4, 5, 3))
+    turns_ran(tmp_path, plan, model)
+
+
+@needs_compiler
+def test_a_bias_that_is_counted_with_the_kernel(tmp_path: Path) -> None:
+    """Of 8 x 3 and 8 floats a plan takes the kernel's elements for 5 bytes wide, and 8 bytes for the rest."""
+    text = """net (float[1,3,6,20] x) => (float[1,8,6,20] y) {
+      y = Conv <kernel_shape = [1, 1]> (x, w, b) }"""
+
+    def nest(names: tuple[str, ...]) -> Nest:
+        [op] = names
+        return Nest((Loop(((op, 1),), 4, (Leaf(op),), (f"{op}.kernel", f"{op}.rest")),))
+
+    model, plan = nested(tmp_path, text, nest, w=(8, 3, 1, 1), b=(8,))
+    turns_ran(tmp_path, plan, model)
+
+
+@needs_compiler
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(0, 24, 4))
+def test_random_nests_of_maps(first: int, tmp_path: Path) -> None:
+    """The machine, the C of one thread, and two threads in turn: outputs and bytes of random plans."""
+    found = Counter[str]()
+    for seed in range(first, first + 4):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        found += program_trial(seed, folder)
+    assert found["plans"] > found["without loops"]
+    assert found["groups with rings"]
 
 
 @needs_compiler

@@ -68,17 +68,17 @@ def _window(random: Random, size: int) -> tuple[Side, int]:
     return Side(size, 0, stride, before, span, per), max(2, min(made, 9))
 
 
-def banded_nest(random: Random, axes: GroupAxes, outside: dict[str, bool]) -> Nest:
-    """A loop over the rows of some or all operators, and anything inside."""
+def banded_nest(random: Random, axes: GroupAxes, outside: dict[str, bool], axis: int = 0) -> Nest:
+    """A loop over the rows (an axis) of some or all operators, and anything inside."""
     grower = Grower(random, axes, outside, tries=4)
     ops = list(range(len(axes.operators)))
     first = random.choice((0, 0, 0, random.randrange(len(ops))))
     outer = grower.keep(ops, frozenset()) if random.random() < 0.4 else ()
-    over, cuts = dict.fromkeys(ops[first:], 0), dict.fromkeys(ops[first:], ((0, 1),))
+    over, cuts = dict.fromkeys(ops[first:], axis), dict.fromkeys(ops[first:], ((axis, 1),))
     keep = grower.keep(ops[first:], frozenset(outer))
     body = grower.body(ops[first:], cuts, random.choice((1, 3)), frozenset((*outer, *keep)))
     loop = Loop(
-        tuple((axes.operators[at].name, 0) for at in over),
+        tuple((axes.operators[at].name, axis) for at in over),
         random.choice((1, 1, 1, 2, 3)),
         body,
         keep,

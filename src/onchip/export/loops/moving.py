@@ -36,12 +36,12 @@ def _concat(nodes: Nodes, node: onnx.NodeProto) -> None:
 
     def made(i: list[str]) -> list[str]:
         found, first = [], 0
-        for value in values:
+        for n, value in enumerate(values, 1):  # one value may come more than once
             own = list(i)
             own[axis] = f"{i[axis]} - {first}"
             first += value.shape[axis]
             call = f"return {value.at(own)};"
-            found.append(call if value is values[-1] else f"if ({i[axis]} < {first}) {call}")
+            found.append(call if n == len(values) else f"if ({i[axis]} < {first}) {call}")
         return found
 
     nodes.emit(node.output[0], made)

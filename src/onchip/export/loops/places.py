@@ -27,6 +27,11 @@ class PlaceText:
         """Where the region begins in the scratchpad: of several slots where the present one does."""
         return f"{self.place.id}_base" if self.place.slots > 1 else str(self.place.address)
 
+    def length(self, side: int) -> str:
+        """Return the C of the length of a side, as what follows it lies apart."""
+        always = self.place.length(side)
+        return f"{self.place.id}_n{side}" if always is None else str(always)
+
     def in_ring(self, position: str) -> str:
         """Return the C of the row of a ring in which a position along it lies."""
         p = self.place
@@ -65,8 +70,7 @@ class PlaceText:
         index = ""
         for i in self.rank:
             one = self.in_ring(f"s{i}") if i == p.ring else f"(s{i} - {p.id}_r{i})"
-            length = str(p.most[i]) if i == p.ring else f"{p.id}_n{i}"
-            index = f"({index}) * {length} + {one}" if index else one
+            index = f"({index}) * {self.length(i)} + {one}" if index else one
         yield f"    return {index};"
         yield "}"
         yield f"static inline size_t {p.id}_at({arguments})"

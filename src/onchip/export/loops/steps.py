@@ -100,11 +100,12 @@ class Place:
     """Where a part of a buffer lies on chip: from byte `address` on, `bytes` of it.
 
     Element s0, s1, ... of a region that begins at r0, r1, ... lies at ((s0 - r0) * most[1] + s1 - r1) ...,
-    times `pitch`, but for the sides as long as the region is: `most` are the longest. Along the side `ring`
-    position s lies at s modulo most[ring]. In DRAM the buffer's elements begin at `offset` of `array`, at
-    `first` along sides of the sizes `whole`. Sums that are not complete are `partial` bytes wide, in DRAM in
-    the array `sums`. Of several `slots`, `slot_bytes` each, the regions lie in one after the other by turns,
-    or turn by turn in those of `slot_of`; in a ring position s + `slot_of` of a turn lies where s would.
+    times `pitch`, but for the sides as long as the region is (`length`): `most` are the longest. Along the
+    side `ring` position s lies at s modulo most[ring]. In DRAM the buffer's elements begin at `offset` of
+    `array`, at `first` along sides of the sizes `whole`. Sums that are not complete are `partial` bytes wide,
+    in DRAM in the array `sums`. Of several `slots`, `slot_bytes` each, the regions lie in one after the other
+    by turns, or turn by turn in those of `slot_of`; in a ring position s + `slot_of` of a turn lies where s
+    would.
     """
 
     id: str
@@ -126,6 +127,14 @@ class Place:
     slots: int = 1
     slot_bytes: int = 0
     slot_of: tuple[int, ...] = ()
+
+    def length(self, side: int) -> int | None:
+        """Return a side's length in the order of elements; None where it is the region's in each turn.
+
+        Rows of a ring with copies come while those of a turn before are in use, whose region may be longer or
+        shorter along other sides: a row keeps to its place only where all turns lie alike.
+        """
+        return self.most[side] if side == self.ring or (self.ring is not None and self.slot_of) else None
 
 
 @dataclass(frozen=True, slots=True)

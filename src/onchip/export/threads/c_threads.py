@@ -57,10 +57,10 @@ def threads_of(plan: Plan, model: Source | str | Path | None = None, *, seed: in
     Weights that the model lacks are drawn from `seed`. Raises `UsageError` naming what has no such program,
     `InputError` for another model than the plan's.
     """
+    order = order_of(plan)  # groups in tiles, which run as nests that the plan does not time, have none
     book = book_of(plan, str(model) if isinstance(model, Path) else model, seed)
     lowered = Lowered(book)
     program = lowered.program()
-    order = order_of(book.plan)
     for number, nest in enumerate(lowered.nests):
         _give_slots(
             book, nest, {nest.home[use]: some for (n, use), some in order.slots.items() if n == number}
@@ -175,9 +175,7 @@ class _Table:
         place = self.place(moved)
         if place.pitch != moved.width:
             raise UsageError("has elements narrower than their place", item=f"buffer {moved.tensor}")
-        lengths = [len(r) for r in moved.region]
-        if place.ring is not None:
-            lengths[place.ring] = place.most[place.ring]
+        lengths = [place.length(n) or len(r) for n, r in enumerate(moved.region)]
         near = _strides(lengths, moved.width)
         far = _strides(place.whole, moved.width)
         packed = moved.in_fills

@@ -11,7 +11,7 @@ import numpy as np
 from onchip.export.loops.book import Book
 from onchip.export.loops.operators import OperatorText
 from onchip.export.loops.places import PlaceText
-from onchip.export.loops.steps import Compute, Seen
+from onchip.export.loops.steps import Compute, Place, Seen
 from onchip.export.threads.chain import ROWS, Chain, chain_of
 from onchip.network import Operator
 from onchip.network.axes import ALL, Cut, Use
@@ -82,10 +82,20 @@ def _along(use: Use, sides: Sequence[int], cut: Cut, lanes: int) -> Use:
     return replace(use, axes=tuple(axes))
 
 
+def _last_side(place: Place) -> int:
+    """Return the last side of a place that has several elements, -1 without."""
+    return max((n for n, size in enumerate(place.sides) if size > 1), default=-1)
+
+
+def _in_one_piece(place: Place, side: int) -> bool:
+    """Return whether neighbours along the last side lie side by side: in a ring one may lie at its begin."""
+    return place.pitch == F32.itemsize and place.ring != side
+
+
 def distance(place: PlaceText, side: int) -> str:
     """Return the C of the bytes between neighbours along a side."""
     p = place.place
-    lengths = [str(p.most[k] if k == p.ring else f"{p.id}_n{k}") for k in range(side + 1, len(p.sides))]
+    lengths = [place.length(k) for k in range(side + 1, len(p.sides))]
     return " * ".join([str(p.pitch), *lengths])
 
 
@@ -95,8 +105,7 @@ def address(place: PlaceText, where: Sequence[str]) -> str:
     index = ""
     for n in place.rank:
         one = place.in_ring(f"s{n}") if n == p.ring else f"(s{n} - {p.id}_r{n})"
-        length = str(p.most[n]) if n == p.ring else f"{p.id}_n{n}"
-        index = f"({index}) * {length} + {one}" if index else one
+        index = f"({index}) * {place.length(n)} + {one}" if index else one
     place.functions["to"] = [
         f"static inline unsigned char *{p.id}_to({', '.join(f'ix {s}' for s in place.s)})",
         "{",
@@ -116,6 +125,7 @@ def bias_of(book: Book, op: Operator, source: Source) -> str:
         return ""
     value = engine.parts.constants.get(heads[0].input[2])
     fits = value is not None and value.dtype == F32 and value.size == source.buffer.elements
+    fits = fits and source.buffer.element == F32.itemsize  # else a plan counts them otherwise
     return str(heads[0].input[2]) if fits else ""
 
 
@@ -130,7 +140,8 @@ class Operands:
 
     def __init__(self, text: OperatorText, step: Compute, places: Mapping[str, PlaceText]) -> None:
         self.text, self.step, self.places, self.cut = text, step, places, step.cut
-        self.var = {axis: f"v{axis}" for axis in range(len(step.cut.axes))}
+        axes = {*step.cut.writes.axes, *step.cut.sums}  # over others, of one index, there is no loop
+        self.var = {axis: f"v{axis}" if axis in axes else "0" for axis in range(len(step.cut.axes))}
         self.prefix = text.prefix
         engine = text.engine
         self.reads: dict[str, tuple[Seen, PlaceText]] = {}
@@ -164,6 +175,9 @@ class Operands:
         if chain.product is not None and self.shape.lanes < 0:
             raise NoBlocks
         self.out = places[step.writes[0]]
+        written = [self.out, *([places[step.accumulators]] if step.accumulators else [])]
+        if not all(self.takes_lanes(place) for place in written):
+            raise NoBlocks
         row = next((one for one in chain.applied if one.node.op_type in ROWS), None)
         self.first = chain.wanted if row is None else str(row.operands[0])
         """The operand that is written where no node comes before: rows are made of it, or it moves."""
@@ -175,12 +189,16 @@ class Operands:
     def place(self, name: str) -> PlaceText:
         return self.reads[name][1]
 
+    def takes_lanes(self, place: PlaceText) -> bool:
+        """Return whether a place has the lanes of what is written side by side, as a vector is stored."""
+        last = _last_side(place.place)
+        return last < 0 or _in_one_piece(place.place, last)
+
     def contiguous(self, name: str) -> bool:
         """Return whether the lanes of an operand lie side by side."""
         use, place = self.use(name), self.place(name).place
-        sides = [n for n, size in enumerate(place.sides) if size > 1]
-        last = sides[-1] if sides else -1
-        if last < 0 or place.pitch != 4 or place.ring == last:
+        last = _last_side(place)
+        if last < 0 or not _in_one_piece(place, last):
             return False
         window = use.slides[last] if use.slides else None
         if window is not None:
@@ -257,7 +275,7 @@ class Operands:
                 raise NoBlocks
             size, before, found = self.place(x).place.sides[side], found, []
             for t in range(high):
-                at = f"v{window.axis} * {window.stride} - {window.before} + {t * step}"
+                at = f"{self.var[window.axis]} * {window.stride} - {window.before} + {t * step}"
                 if lane:
                     lines.append(
                         f"const ix from{t} = max_ix(0, min_ix(wide, -({at}))),"
