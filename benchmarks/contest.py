@@ -33,7 +33,7 @@ LIMITS = ((4, 2.0), (8, 5.0), (12, 15.0), (16, 30.0), (20, 60.0), (24, 120.0))
 
 def rows(folder: Path, law: str, only: list[int], slack: float, more: float) -> Iterator[str]:
     ours = law == "ruled"
-    yield "| # | operators | latency | bound | gap | proof | s |" + (
+    yield "| # | operators | latency | bound | gap | proof | s | bound, s |" + (
         " prototype | against it |" if ours else ""
     )
     yield "|--:|--:|--:|--:|--:|---|--:|--:|" + ("--:|--:|" if ours else "")
@@ -44,7 +44,7 @@ def rows(folder: Path, law: str, only: list[int], slack: float, more: float) -> 
         began = time.process_time()
         found = solve(problem, SolveOptions(law=law, time_limit=limit))
         spent += (seconds := time.process_time() - began)
-        longer = ""
+        longer = "-"
         if not found.optimal and more:
             began = time.process_time()
             proved = solve(problem, SolveOptions(law=law, time_limit=limit + more))

@@ -222,6 +222,7 @@ RESULTS = (
         "contest.md",
         (
             "contest.py {kept}/contest --page docs/contest.md",
+            "contest.py {kept}/contest --law winner --proof 0 --page docs/contest.md",
             "contest_oracle.py --page docs/contest.md",
         ),
         needs="the contest's problems in build/results/contest",
