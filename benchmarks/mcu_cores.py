@@ -54,7 +54,9 @@ from onchip.microcontroller.segments import SegmentOptions
 from onchip.plans import Plan
 
 RUNS = 3
-THEIR_ARENA = 3 << 20
+ARENA_LEAST = 3 << 20
+BESIDE_ARENA = 1 << 19
+"""Bytes of RAM for all that TensorFlow Lite Micro has beside its arena."""
 LINE = {
     core: 0.9 if core in ("cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m55") else 0.8 for core in CORES
 }
@@ -74,6 +76,12 @@ class File:
     @property
     def work(self) -> int:
         return sum(macs(layer) for layer in self.model.layers)
+
+    @property
+    def widest(self) -> int:
+        """The bytes of the tensors of one layer, of that which has the most."""
+        sizes = self.model.tensors
+        return max(sum(sizes[t].bytes for t in {*layer.inputs, layer.output}) for layer in self.model.layers)
 
     @property
     def key(self) -> str:
@@ -155,7 +163,8 @@ def theirs(file: File, peer: Peer, folder: Path) -> Result:
     wanted = [interpreter.get_input_details(i) for i in range(len(judge.graph.inputs))]
     given = b"".join(part.tobytes() for part in judge.given(np.split(x, ends), wanted))
     try:
-        image = program(peer, judge.content, folder, THEIR_ARENA)
+        room = CORES[peer.core].large.usable_ram - BESIDE_ARENA
+        image = program(peer, judge.content, folder, min(max(ARENA_LEAST, 2 * file.widest), room))
         seconds = 4 * reckoned_seconds(file.model, 1)
         ran = emulate(image, {"in": given}, outputs=("out",), seconds=seconds)
     except OnchipError as problem:
@@ -323,6 +332,17 @@ class Campaign:
         for (name, reason), cores in reasons.items():
             yield f"| {_short(name)} | {', '.join(cores)} | {reason} |"
 
+    def not_run(self) -> Iterator[str]:
+        """The files of the list that are accepted and have no result on some core."""
+        yield "| file | multiply-accumulates, M | not on |"
+        yield "|---|--:|---|"
+        entries = json.loads(self.asked.list.read_text())
+        for file in sorted(files_of(entries, self.asked.folder), key=lambda file: file.work):
+            cores = [core for core in core_names() if (file.key, core) not in self.results]
+            if cores:
+                where = "any" if len(cores) == len(CORES) else ", ".join(CORES[core].title for core in cores)
+                yield f"| {_short(file.key)} | {file.work / 1e6:,.1f} | {where} |"
+
     @property
     def good(self) -> bool:
         return not any(row["different"] for core in self.cores() for row in self.rows(core)) and not any(
@@ -376,6 +396,7 @@ def main() -> int:
         **dict.fromkeys(("beside", "second beside"), campaign.matrix),
         "above": campaign.above,
         "left out": campaign.left,
+        "not run": campaign.not_run,
     }
     write({name: sections[name] for name in asked.sections.split(",")}, asked.into)
     return 0 if campaign.good else 1
