@@ -255,7 +255,7 @@ def tried(paths: list[str], python: Path | None, *, reentrant: bool) -> int:
         folder = Path(scratch)
         project.save(folder / "project")
         wrong = here(project, folder)
-        (folder / "board.ld").write_text(linker_script(8192, BOARD.core_type))
+        (folder / "board.ld").write_text(linker_script(8192, BOARD.core_type.machine, BOARD.core_type.family))
         ran(cmake, "-S", folder / "project", "-B", folder / "cmake", where=folder)
         ran(cmake, "--build", folder / "cmake", where=folder)
         done = subprocess.run([folder / "cmake" / "example"], input=given, capture_output=True, check=True)

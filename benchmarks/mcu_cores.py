@@ -36,7 +36,13 @@ from onchip.base.errors import OnchipError, TooLargeToEmulate
 from onchip.machines.board import Board
 from onchip.machines.cores import CORES, Core, core_names
 from onchip.microcontroller.emulator import emulate
-from onchip.microcontroller.emulator.verify import inputs_of, reckoned_seconds, verify
+from onchip.microcontroller.emulator.verify import (
+    inputs_of,
+    program_files,
+    reckoned_seconds,
+    run_tight,
+    verify,
+)
 from onchip.microcontroller.int8.model import Int8, Int8Model, macs
 from onchip.microcontroller.int8.onnx_qdq.read import onnx_model_of
 from onchip.microcontroller.int8.read import model_of
@@ -48,7 +54,9 @@ from onchip.microcontroller.segments import SegmentOptions
 from onchip.plans import Plan
 
 RUNS = 3
-THEIR_ARENA = 3 << 20
+ARENA_LEAST = 3 << 20
+BESIDE_ARENA = 1 << 19
+"""Bytes of RAM for all that TensorFlow Lite Micro has beside its arena."""
 LINE = {
     core: 0.9 if core in ("cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m55") else 0.8 for core in CORES
 }
@@ -68,6 +76,12 @@ class File:
     @property
     def work(self) -> int:
         return sum(macs(layer) for layer in self.model.layers)
+
+    @property
+    def widest(self) -> int:
+        """The bytes of the tensors of one layer, of that which has the most."""
+        sizes = self.model.tensors
+        return max(sum(sizes[t].bytes for t in {*layer.inputs, layer.output}) for layer in self.model.layers)
 
     @property
     def key(self) -> str:
@@ -117,6 +131,23 @@ def ours(file: File, core: Core, folder: Path) -> Result:
     return {**found, "different": made.different, "machines": list(made.machines)}
 
 
+def only_bytes(file: File, core: Core, folder: Path) -> Result:
+    """What the program of the file makes on a core, with no instructions counted."""
+    board = Board("bench", core, 1 << 26, 1 << 26)
+    model, expected = file.model, b"".join(file.expected)
+    sources = sources_of(file.plan, model, forms=board.core_type.forms)
+    given = b"".join(x.tobytes() for x in inputs_of(model, RUNS, seed=1))
+    files, seconds = program_files(sources, model, marks=False), reckoned_seconds(model, RUNS)
+    try:
+        image, ran, different, machines = run_tight(
+            files, board, folder, given, expected, RUNS, seconds, count=False
+        )
+    except TooLargeToEmulate as problem:
+        return {"left": str(problem)}
+    found = {"ram": image.ram_bytes, "stack": ran.stack_bytes, "flash": image.flash_bytes, "runs": RUNS}
+    return {**found, "bytes": len(expected), "different": different, "machines": list(machines)}
+
+
 def theirs(file: File, peer: Peer, folder: Path) -> Result:
     """What TensorFlow Lite Micro does on the core: its arena, stack and instructions."""
     from tflite_micro.python.tflite_micro import runtime
@@ -132,7 +163,8 @@ def theirs(file: File, peer: Peer, folder: Path) -> Result:
     wanted = [interpreter.get_input_details(i) for i in range(len(judge.graph.inputs))]
     given = b"".join(part.tobytes() for part in judge.given(np.split(x, ends), wanted))
     try:
-        image = program(peer, judge.content, folder, THEIR_ARENA)
+        room = CORES[peer.core].large.usable_ram - BESIDE_ARENA
+        image = program(peer, judge.content, folder, min(max(ARENA_LEAST, 2 * file.widest), room))
         seconds = 4 * reckoned_seconds(file.model, 1)
         ran = emulate(image, {"in": given}, outputs=("out",), seconds=seconds)
     except OnchipError as problem:
@@ -180,15 +212,15 @@ class Campaign:
         for file in files:
             for core in asked.cores.split(","):
                 row = self.results.get((file.key, core))
-                beside = asked.tflm is not None and (row is None or not {"left", "tflm"} & {*row})
-                if (row is not None and not beside) or file.work > asked.most_macs:
+                if self.done(row) or file.work > asked.most_macs:
                     continue
                 if time.monotonic() > end:
                     return
-                if row is None:
-                    with tempfile.TemporaryDirectory() as folder:
-                        row = {"file": file.key, "core": core, **ours(file, core, Path(folder))}
-                if beside and "left" not in row:
+                with tempfile.TemporaryDirectory() as folder:
+                    if row is None or "instructions" not in row:
+                        made = (only_bytes if asked.only_bytes else ours)(file, core, Path(folder))
+                        row = {"file": file.key, "core": core, **made}
+                if asked.tflm and "left" not in row:
                     peer = Peer(asked.tflm, asked.third_party, asked.cmsis, core, asked.objects)
                     with tempfile.TemporaryDirectory() as folder:
                         row["tflm"] = theirs(file, peer, Path(folder))
@@ -196,6 +228,12 @@ class Campaign:
                 with asked.results.open("a") as out:
                     out.write(json.dumps(row) + "\n")
                 print(json.dumps(row), file=sys.stderr, flush=True)
+
+    def done(self, row: Result | None) -> bool:
+        """Tell whether a result has all that is asked for."""
+        if row is None or "left" in row:
+            return row is not None
+        return self.asked.only_bytes or ("instructions" in row and ("tflm" in row or not self.asked.tflm))
 
     # -- tables
 
@@ -294,6 +332,17 @@ class Campaign:
         for (name, reason), cores in reasons.items():
             yield f"| {_short(name)} | {', '.join(cores)} | {reason} |"
 
+    def not_run(self) -> Iterator[str]:
+        """The files of the list that are accepted and have no result on some core."""
+        yield "| file | multiply-accumulates, M | not on |"
+        yield "|---|--:|---|"
+        entries = json.loads(self.asked.list.read_text())
+        for file in sorted(files_of(entries, self.asked.folder), key=lambda file: file.work):
+            cores = [core for core in core_names() if (file.key, core) not in self.results]
+            if cores:
+                where = "any" if len(cores) == len(CORES) else ", ".join(CORES[core].title for core in cores)
+                yield f"| {_short(file.key)} | {file.work / 1e6:,.1f} | {where} |"
+
     @property
     def good(self) -> bool:
         return not any(row["different"] for core in self.cores() for row in self.rows(core)) and not any(
@@ -322,6 +371,11 @@ def main() -> int:
     parser.add_argument("--cores", default=",".join(core_names()))
     parser.add_argument("--most-macs", type=float, default=math.inf, help="leave out files of more work")
     parser.add_argument("--only", default="", help="files with this text in their paths")
+    parser.add_argument(
+        "--only-bytes",
+        action="store_true",
+        help="compare bytes and count no instructions: several times faster",
+    )
     parser.add_argument("--tflm", type=Path, help="a checkout of tflite-micro")
     parser.add_argument("--third-party", type=Path, help="a folder with flatbuffers, gemmlowp, ruy")
     parser.add_argument("--cmsis", type=Path, help="a checkout of CMSIS-NN")
@@ -329,6 +383,8 @@ def main() -> int:
     parser.add_argument("--sections", default="bytes,cores,beside,above,left out", help="tables to print")
     parser.add_argument("--into", type=Path)
     asked = parser.parse_args()
+    if asked.tflm and asked.only_bytes:
+        parser.error("--tflm is beside counted instructions, --only-bytes counts none")
     if asked.tflm and not (asked.third_party and asked.cmsis and asked.objects):
         parser.error("--tflm needs --third-party, --cmsis and --objects")
     campaign = Campaign(asked)
@@ -340,6 +396,7 @@ def main() -> int:
         **dict.fromkeys(("beside", "second beside"), campaign.matrix),
         "above": campaign.above,
         "left out": campaign.left,
+        "not run": campaign.not_run,
     }
     write({name: sections[name] for name in asked.sections.split(",")}, asked.into)
     return 0 if campaign.good else 1

@@ -32,7 +32,7 @@ from page_marks import write
 
 import onchip
 from onchip.base.errors import OnchipError
-from onchip.machines.board import Board
+from onchip.machines.board import MOST_BYTES, Board
 from onchip.machines.cores import CORES, Core, core_names
 from onchip.microcontroller.emulator import Image, build, emulate
 from onchip.microcontroller.emulator.verify import inputs_of
@@ -244,7 +244,7 @@ def program(peer: Peer, content: bytes, folder: Path, arena: int = ARENA) -> Ima
     linked = ("-Wl,--undefined=onchip_mark_0,--undefined=onchip_mark_1", str(main), "-Wl,--start-group")
     linked += (str(together), "-lm", "-lc", "-lgcc", "-Wl,--end-group")
     flags = ("-O3", "-std=c11", "-w", "-ffunction-sections", "-fdata-sections", *linked)
-    board = replace(BOARD, core=peer.core)
+    board = Board("roomy", peer.core, MOST_BYTES, MOST_BYTES)
     abi = "soft" if peer.arm and not peer.hard else None
     return build(texts, board, folder, stack_bytes=STACK, flags=flags, float_abi=abi)
 

@@ -36,7 +36,8 @@ class Memory:
 class Machine:
     """An emulated machine, by its name in QEMU: its memories, and where the table of vectors lies.
 
-    `guarded` tells whether it can close memory, so that an access beyond a program's own faults.
+    `guarded` tells whether it can close memory, so that an access beyond a program's own faults. `defines`
+    are what its guard must be told where that is compiled.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Machine:
     ram: Memory
     vectors: Memory | None = None
     guarded: bool = True
+    defines: tuple[str, ...] = ()
 
     @property
     def usable_ram(self) -> int:
@@ -55,7 +57,8 @@ class Machine:
 class CoreType:
     """A core: the compiler's flags for it, the forms of its kernels, and the machines that emulate it.
 
-    Programs run on `machine`; those that are small enough run on `also` as well, from the same bytes.
+    Programs run on `machine`; those that are small enough run on `also` as well, from the same bytes, and
+    those that are too large on `large`: the same machine with its memories for data that is outside the chip.
     """
 
     title: str
@@ -63,6 +66,7 @@ class CoreType:
     flags: tuple[str, ...]
     forms: Forms
     machine: Machine
+    large: Machine
     also: Machine | None = None
     note: str = ""
 
@@ -79,6 +83,18 @@ def _mps2(name: str) -> Machine:
     return Machine(name, _FLASH, _RAM)
 
 
+def _mps2_large(name: str, base: int = 0x2100_0000) -> Machine:
+    """Return the machine with its PSRAM of 16 MiB as flash and RAM: 8 MiB are the most that a guard of
+    Armv7-M closes to the piece."""
+    return Machine(
+        name,
+        Memory(base, 8 * _MIB),
+        Memory(base + 8 * _MIB, 8 * _MIB),
+        _FLASH,
+        defines=("MEMORY_LOG2=23",),
+    )
+
+
 CORES: dict[Core, CoreType] = {
     "cortex-m0plus": CoreType(
         "Cortex-M0+",
@@ -86,18 +102,31 @@ CORES: dict[Core, CoreType] = {
         _arm("cortex-m0plus"),
         "narrow",
         _mps2("mps2-an385"),
+        _mps2_large("mps2-an385"),
         Machine("microbit", Memory(0, 256 << 10), Memory(0x2000_0000, 16 << 10), guarded=False),
         "code for M0+ on the M3 machine, where unaligned accesses are made faults; within 16 KiB on M0 too",
     ),
-    "cortex-m3": CoreType("Cortex-M3", "arm", _arm("cortex-m3"), "plain", _mps2("mps2-an385")),
-    "cortex-m4": CoreType("Cortex-M4", "arm", _arm("cortex-m4"), "packed", _mps2("mps2-an386")),
-    "cortex-m7": CoreType("Cortex-M7", "arm", _arm("cortex-m7"), "packed", _mps2("mps2-an500")),
+    "cortex-m3": CoreType(
+        "Cortex-M3", "arm", _arm("cortex-m3"), "plain", _mps2("mps2-an385"), _mps2_large("mps2-an385")
+    ),
+    "cortex-m4": CoreType(
+        "Cortex-M4", "arm", _arm("cortex-m4"), "packed", _mps2("mps2-an386"), _mps2_large("mps2-an386")
+    ),
+    "cortex-m7": CoreType(
+        "Cortex-M7",
+        "arm",
+        _arm("cortex-m7"),
+        "packed",
+        _mps2("mps2-an500"),
+        _mps2_large("mps2-an500", 0x6000_0000),
+    ),
     "cortex-m33": CoreType(
         "Cortex-M33",
         "arm",
         _arm("cortex-m33"),
         "packed",
         Machine("mps2-an505", Memory(0x1000_0000, 4 * _MIB), Memory(0x3800_0000, 4 * _MIB)),
+        Machine("mps2-an505", Memory(0x1000_0000, 4 * _MIB), Memory(0x8000_0000, 16 * _MIB)),
     ),
     "cortex-m55": CoreType(
         "Cortex-M55",
@@ -107,6 +136,9 @@ CORES: dict[Core, CoreType] = {
         Machine(
             "mps3-an547", Memory(0x0100_0000, 2 * _MIB), Memory(0x2100_0000, 4 * _MIB), Memory(0, 512 << 10)
         ),
+        Machine(
+            "mps3-an547", Memory(0x7000_0000, 64 * _MIB), Memory(0x7400_0000, 64 * _MIB), Memory(0, 512 << 10)
+        ),
         note="with Helium; code for it passes floating-point numbers in registers",
     ),
     "rv32imc": CoreType(
@@ -115,6 +147,7 @@ CORES: dict[Core, CoreType] = {
         ("-march=rv32imc", "-mabi=ilp32"),
         "plain",
         Machine("virt", Memory(0x8000_0000, 4 * _MIB), Memory(0x8040_0000, 4 * _MIB)),
+        Machine("virt", Memory(0x8000_0000, 64 * _MIB), Memory(0x8400_0000, 64 * _MIB)),
     ),
 }
 """Every core by its name, which a board's file gives."""

@@ -58,6 +58,51 @@ def test_a_program_runs_and_cannot_leave_its_memory(core: Core, tmp_path: Path) 
         emulate(closed, count=False)
 
 
+LARGE = """
+#include "host.h"
+extern char _ram_end;
+static volatile char much[5 << 20];
+const char constants[CONSTANTS] = {1, 2, 3};
+int main(void) {
+    const char *volatile from = constants;
+    for (uint32_t i = 0; i < sizeof much; i += 4096) much[i] = (char)(i >> 12);
+    for (uint32_t i = 0; i < sizeof much; i += 4096)
+        if (much[i] != (char)(i >> 12)) return 1;
+    *(volatile char *)((uint32_t)&_ram_end + AT) = 1;
+    return from[2] - 3;
+}
+"""
+
+
+@on_each(*core_names())
+def test_a_program_larger_than_the_usual_memories_runs_in_the_larger_ones_and_cannot_leave_them(
+    core: Core, tmp_path: Path
+) -> None:
+    machine, room = CORES[core].large, Board("roomy", core, 64 << 20, 64 << 20)
+    constants = f"CONSTANTS={machine.flash.bytes - 65536}"
+    image = build({"main.c": LARGE}, room, tmp_path, defines=("AT=-1", constants))
+    assert image.machine == machine
+    assert emulate(image, count=False).stack_bytes > 0
+    for at in ("0", "-(6<<20)"):  # behind RAM, and before it
+        closed = build({"main.c": LARGE}, room, tmp_path, defines=(f"AT={at}", constants))
+        with pytest.raises(EmulationFailed, match="main touched address"):
+            emulate(closed, count=False)
+
+
+@pytest.mark.thorough
+@on_each(*core_names())
+def test_a_program_that_the_usual_memories_hold_is_linked_for_them(core: Core, tmp_path: Path) -> None:
+    machine = CORES[core].machine
+    source = "static volatile char held[HELD]; int main(void) { return held[0]; }"
+    sizes = {"least": 1, "most": machine.usable_ram - 4096 - 64, "more": machine.usable_ram - 4096 + 64}
+    room = Board("roomy", core, 64 << 20, 64 << 20)
+    found = {
+        name: build({"main.c": source}, room, tmp_path, defines=(f"HELD={held}",)).large
+        for name, held in sizes.items()
+    }
+    assert found == {"least": False, "most": False, "more": True}
+
+
 @on_each("cortex-m33", "rv32imc")
 def test_the_flash_of_every_kind_of_guard_cannot_be_written(core: Core, tmp_path: Path) -> None:
     at = CORES[core].machine.flash.base + 64

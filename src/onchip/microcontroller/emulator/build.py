@@ -12,15 +12,19 @@ from typing import Literal
 from onchip.base.errors import DoesNotFitBoard, UsageError
 from onchip.base.figures import figure
 from onchip.machines.board import Board
-from onchip.machines.cores import Family
+from onchip.machines.cores import Family, Machine
 from onchip.microcontroller.emulator.link import linker_script
 from onchip.microcontroller.emulator.objects import objects_of
-from onchip.microcontroller.emulator.toolchain import call, failure_of, find_toolchain
+from onchip.microcontroller.emulator.toolchain import Toolchain, call, failure_of, find_toolchain
 
 __all__ = ["FIRMWARE", "FLAGS", "Image", "Symbol", "build"]
 
 FLAGS = ("-O3", "-std=c11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections")
 """The compiler flags of all firmware: the same for the programs of other methods."""
+
+LINKING = ("-nostartfiles", "-Wl,--gc-sections", "-Wl,--no-check-sections")
+"""The linker's flags. A program that is larger than a memory may reach into the next one's addresses: its
+sizes are asked for, it is not run."""
 
 FIRMWARE: dict[Family, tuple[str, ...]] = {
     "arm": ("start.c", "start_arm.c", "guard_arm.h", "host.c", "host.h"),
@@ -41,7 +45,10 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A linked program, with the sizes of its sections as the linker reports them."""
+    """A linked program, with the sizes of its sections as the linker reports them.
+
+    `machine` is the one whose memories it is linked for.
+    """
 
     elf: Path
     board: Board
@@ -50,6 +57,13 @@ class Image:
     bss_bytes: int = figure(key="bss", order=1)
     stack_bytes: int = figure(key="stack", order=3)
     functions: tuple[Symbol, ...] = figure()
+    large: bool = False
+
+    @property
+    def machine(self) -> Machine:
+        """The machine whose memories the program is linked for: its core's larger one only if it must."""
+        core = self.board.core_type
+        return core.large if self.large else core.machine
 
     @property
     def ram_bytes(self) -> int:
@@ -80,7 +94,8 @@ def build(
 ) -> Image:
     """Compile and link `sources` (file name to C, `main` among them) with the start-up code into `folder`.
 
-    Onchip's programs use no floating point; a `float_abi` other than the core's is for those of others.
+    Onchip's programs use no floating point; a `float_abi` other than the core's is for those of others. A
+    program that its core's usual machine does not hold is linked for the larger one.
     Raises `DoesNotFitBoard` where RAM or flash does not suffice, `BuildFailed` with the compiler's first
     error, `MissingTool` without a cross compiler.
     """
@@ -93,7 +108,7 @@ def build(
     tools = find_toolchain(core.family)
     folder.mkdir(parents=True, exist_ok=True)
     files = {**_firmware(core.family), **sources}
-    for name, text in {**files, "board.ld": linker_script(stack_bytes, core)}.items():
+    for name, text in files.items():
         (folder / name).write_text(text)
     units = [name for name in (*FIRMWARE[core.family], *sources) if not name.endswith(".h")]
     elf = folder / "program.elf"
@@ -105,24 +120,34 @@ def build(
         *(f"-I{path}" for path in elsewhere),
         tools.libraries,
     ]
-    objects = objects_of(compiler, files, units, tuple(defines), folder, remember=not elsewhere)
-    linking = ["-nostartfiles", "-Wl,--gc-sections", "-T", "board.ld", "-o", elf.name]
-    done = call([*compiler, *linking, *objects], folder)
-    if done.returncode:
-        raise failure_of(done.stderr)
-    sizes = _sections(call([tools.size, "-A", elf.name], folder).stdout)
-    image = Image(
+    for large in (False, True):
+        machine = core.large if large else core.machine
+        given = (*defines, *machine.defines)
+        objects = objects_of(compiler, files, units, given, folder, remember=not elsewhere)
+        (folder / "board.ld").write_text(linker_script(stack_bytes, machine, core.family))
+        done = call([*compiler, *LINKING, "-T", "board.ld", "-o", elf.name, *objects], folder)
+        if done.returncode:
+            raise failure_of(done.stderr)
+        image = _image(elf, board, tools, large)
+        if short := image.beyond(board.ram_bytes, board.flash_bytes):
+            raise DoesNotFitBoard(board.name, short)
+        if not image.beyond(machine.usable_ram, machine.flash.bytes):
+            break
+    return image
+
+
+def _image(elf: Path, board: Board, tools: Toolchain, large: bool) -> Image:
+    sizes = _sections(call([tools.size, "-A", elf.name], elf.parent).stdout)
+    return Image(
         elf,
         board,
         code_bytes=sizes.get(".vectors", 0) + sizes.get(".text", 0) + sizes.get(".ARM.exidx", 0),
         data_bytes=sizes.get(".data", 0),
         bss_bytes=sizes.get(".bss", 0),
         stack_bytes=sizes.get(".stack", 0),
-        functions=_functions(call([tools.nm, "-S", "--defined-only", elf.name], folder).stdout),
+        functions=_functions(call([tools.nm, "-S", "--defined-only", elf.name], elf.parent).stdout),
+        large=large,
     )
-    if short := image.beyond(board.ram_bytes, board.flash_bytes):
-        raise DoesNotFitBoard(board.name, short)
-    return image
 
 
 def _firmware(family: Family) -> dict[str, str]:

@@ -62,7 +62,7 @@ def emulate(
     """
     core = image.board.core_type
     tools = find_toolchain(core.family)
-    on = machine or core.machine
+    on = machine or image.machine
     if short := image.beyond(on.usable_ram, on.flash.bytes):
         raise TooLargeToEmulate(short)
     with temporary_folder() as folder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onchip.machines.board import MOST_BYTES
-from onchip.machines.cores import PIECE, CoreType
+from onchip.machines.cores import PIECE, Family, Machine
 
 __all__ = ["linker_script"]
 
@@ -11,14 +11,14 @@ __all__ = ["linker_script"]
 STACK_ALIGNMENT = {"arm": 8, "riscv": 16}
 
 
-def linker_script(stack_bytes: int, core: CoreType) -> str:
+def linker_script(stack_bytes: int, machine: Machine, family: Family) -> str:
     """Return a script with memories of any size: the program's size is known once linked, and judged then.
 
     The stack, `stack_bytes`, is a section like any other, the lowest of RAM; .bss is the highest, and the
     network's arena is last in it, so that an access beyond either end hits the guard. The gap that lets
     .bss end where the guard can begin lies before it and belongs to no section.
     """
-    machine, align = core.machine, STACK_ALIGNMENT[core.family]
+    align = STACK_ALIGNMENT[family]
     vectors = machine.vectors or machine.flash
     apart = machine.vectors is not None
     table = "  .vectors : { KEEP(*(.vectors)) } > VECTORS\n" if apart else ""

@@ -85,7 +85,7 @@ def link(
     `BuildFailed`.
     """
     limit = reckoned_seconds(model, 1) if seconds is None else seconds
-    files = _files(sources, model, marks=False)
+    files = program_files(sources, model, marks=False)
     used = stack_of(files, board, folder, bytes(sources.input_bytes), limit)
     return tight(files, board, folder, used, runs=1)
 
@@ -117,10 +117,10 @@ def verify(
     judge = reference or Session(model).bytes_of
     expected = b"".join(judge(model, x) for x in inputs)
     content = b"".join(x.tobytes() for x in inputs)
-    files, layers = _files(sources, model, marks=False), len(model.layers)
+    files, layers = program_files(sources, model, marks=False), len(model.layers)
     image, ran, different, machines = run_tight(files, board, folder, content, expected, runs, limit)
     marked = build(
-        _files(sources, model, marks=True),
+        program_files(sources, model, marks=True),
         _roomy(board),
         folder / "marked",
         stack_bytes=_STACK,
@@ -147,17 +147,19 @@ def run_tight(
     expected: bytes,
     runs: int,
     seconds: float,
+    *,
+    count: bool = True,
 ) -> tuple[Image, Emulation, int, tuple[str, ...]]:
     """Link a program with no more stack than it needs and run it on every machine that emulates the core.
 
     Return it, its run on the first of them, the output bytes that differ from those `expected` on any, and
-    the machines.
+    the machines. Without `count` that run has no instructions, and is several times faster.
     """
     used = stack_of(files, board, folder, content, seconds)
     image = tight(files, board, folder, used, runs)
-    ran = emulate(image, {"in": content}, outputs=("out",), memory=True, seconds=seconds)
+    ran = emulate(image, {"in": content}, outputs=("out",), count=count, memory=count, seconds=seconds)
     different = sum(a != b for a, b in zip(ran.files["out"], expected, strict=True))
-    machines = [board.core_type.machine.name]
+    machines = [image.machine.name]
     also = board.core_type.also
     if also is not None and not image.beyond(also.usable_ram, also.flash.bytes):
         again = emulate(image, {"in": content}, outputs=("out",), count=False, seconds=seconds, machine=also)
@@ -173,7 +175,7 @@ def _roomy(board: Board) -> Board:
 def stack_of(files: Mapping[str, str], board: Board, folder: Path, content: bytes, seconds: float) -> int:
     """Return the bytes of stack that a program takes, measured in a build with room."""
     roomy = build(files, _roomy(board), folder, stack_bytes=_STACK, defines=("RUNS=1",))
-    machine = board.core_type.machine
+    machine = roomy.machine
     if roomy.beyond(machine.usable_ram, machine.flash.bytes):
         least = replace(roomy, stack_bytes=0)
         if short := least.beyond(board.ram_bytes, board.flash_bytes):
@@ -192,6 +194,7 @@ def tight(files: Mapping[str, str], board: Board, folder: Path, used: int, runs:
     )
 
 
-def _files(sources: Sources, model: Int8Model, *, marks: bool) -> dict[str, str]:
+def program_files(sources: Sources, model: Int8Model, *, marks: bool) -> dict[str, str]:
+    """Return the sources of the program that runs a network on files of inputs; with `marks` by layer."""
     main = program_main([sources], "model.h", layers=len(model.layers), marks=marks)
     return {**sources.files, "main.c": main}

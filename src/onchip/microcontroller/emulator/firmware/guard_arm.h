@@ -41,6 +41,14 @@ __attribute__((noinline)) static void guard(uint32_t end) {
 
 #else
 
+/* Flash and RAM have this many bytes each, or fewer. The usual flash lies at 0. */
+#ifdef MEMORY_LOG2
+#define FLASH_BASE ((uint32_t)&_flash_base)
+#else
+#define MEMORY_LOG2 22
+#define FLASH_BASE 0
+#endif
+
 enum { READ_ONLY = 5, OPEN = 3, CLOSED = 0, NORMAL_MEMORY = 1 << 17 };
 
 /* Number of a protected region: `log2_bytes` large, at a multiple of that; `which` has a bit for each eighth that it
@@ -55,8 +63,8 @@ static void protect(uint32_t number, uint32_t base, uint32_t log2_bytes, uint32_
 __attribute__((noinline)) static void guard(uint32_t end) {
     uint32_t number = 0;
     if (!(MPU_TYPE >> 8 & 0xFF)) return;
-    protect(number++, 0, 22, READ_ONLY, 0xFF);
-    for (uint32_t log2_bytes = 22; log2_bytes >= 10; log2_bytes -= 3) {
+    protect(number++, FLASH_BASE, MEMORY_LOG2, READ_ONLY, 0xFF);
+    for (uint32_t log2_bytes = MEMORY_LOG2; log2_bytes > 8; log2_bytes -= 3) {
         uint32_t base = end & ~((1u << log2_bytes) - 1), eighth = (end - base) >> (log2_bytes - 3);
         protect(number++, base, log2_bytes, OPEN, (1u << eighth) - 1); /* the eighth with `end` is cut finer */
     }
