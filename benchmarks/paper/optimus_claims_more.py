@@ -165,7 +165,7 @@ def _uncompressed(d: Data) -> Claim:
         "on Eyeriss Optimus without compression moves less than Eyeriss with it",
         "better",
         f"on {better} of {len(less)} networks",
-        "yes" if better == len(less) else "no",
+        verdict(better, len(less)),
         f"{', '.join(worse)}: how much the baseline compresses is not said, 2 is ours; by 1.2, and nothing"
         f" else changed, on {ahead_by_ratio(d, 1.2)} of {len(less)} ([ratios](#table-4-other-accelerators))",
     )

@@ -179,8 +179,8 @@ def test_sentences_by_all_readings_of_the_arena() -> None:
         for name in ("best fit, largest first", "best fit, smallest first", "worst fit, largest first")
     )
     assert own == [
-        "S3D (2 of 2), ViT (2 of 2)",
-        "S3D (2 of 2), FCN (1 of 2), ViT (1 of 2)",
+        "S3D (2 of 2), ViT (2 of 2); none",
+        "S3D (2 of 2), FCN (1 of 2), ViT (1 of 2); DeepLabV3 (1 of 2)",
         "70 %",
         "77 %",
         "4, 218, 18",
@@ -196,14 +196,21 @@ def test_sentences_by_all_readings_of_the_arena() -> None:
 
 
 def test_one_reading_of_the_arena_gives_what_the_paper_says_of_the_ten_networks() -> None:
-    """Each operator by itself, its tensors as listed: FCN alone, 84 % within a point, Belady's never less."""
+    """Each operator by itself, its tensors as listed: FCN alone has no traffic by any scheme, DeepLabV3 by
+    some; 84 % within a point, Belady's never less. The claims say the same of the comparison's own arena."""
     by = {row[0]: row[1:] for row in rows(COSMA, "arena_all")[1:]}
     for fit in ("best", "first"):
         none, share, counts = (by[f"{fit} fit, as listed"][at] for at in (1, 3, 5))
-        assert (none, share) == ("FCN (1 of 2)", "83 %")
+        assert (none, share) == ("FCN (1 of 2); DeepLabV3 (1 of 2)", "83 %")
         assert counts.startswith("0, ")
     said = [row for row in rows(COSMA, "claims") if "MR: both settings" in row[0]]
     assert [row[4].endswith("within a point") for row in said] == [True]
+    (exceptions,) = (row for row in rows(COSMA, "claims") if row[0].startswith("all other schemes have"))
+    assert exceptions[2] == (
+        "but for S3D (4 of 4), FCN (1 of 4), ViT (3 of 4), where none of the four has any, and DeepLabV3"
+        " (1 of 4), where some have none"
+    )
+    assert by["worst fit, as listed"][0] == "none; FCN (1 of 2)"
 
 
 def test_counts_of_the_arenas_readings() -> None:
@@ -215,6 +222,10 @@ def test_counts_of_the_arenas_readings() -> None:
     assert cosma_readings.removed(cases, arena, "fused") == pytest.approx((0.5 + 0.75 + 0 + 0) / 4)
     assert cosma_readings.idle(cases, arena, "fused") == {"s3d": 1}
     assert cosma_readings.idle(cases, arena, "op") == {}
+    assert cosma_readings.idle_in_part(cases, arena, "fused") == {}
+    some = [cosma_readings.Case("s3d", "fused", "streamed", "MP", 5, {arena: (0, 0, 5, 5)})]
+    assert cosma_readings.idle_in_part(some, arena, "fused") == {"s3d": 1}
+    assert cosma_readings.idle(some, arena, "fused") == {}
     assert cosma_readings.less_equal_more(cases, arena) == (1, 3, 0)
 
 
