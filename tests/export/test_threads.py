@@ -27,9 +27,10 @@ from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.plans import Leaf, Loop, Nest, Plan, PlanChip, TensorLayout, Ways
 from onchip.readers.source import Source
+from onchip.run import run
 from oracles.nest_clock_trial import random_plan
 from oracles.program_trial import program_trial
-from programs_in_turn import turns_ran
+from programs_in_turn import loops_ran, turns_ran
 from timed_plans import EXAMPLE, SPILLED, WORDED, example, timed_plan
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -152,18 +153,22 @@ def nested(
 
 
 @needs_compiler
-@pytest.mark.parametrize("tile", [8, 11])
-def test_a_ring_along_lanes(tile: int, tmp_path: Path) -> None:
-    """16 lanes of a map may begin before the end of a ring along its columns, and go on at its begin."""
-    text = """net (float[1,4,6,32] x) => (float[1,4,6,32] y) {
+@pytest.mark.parametrize("filters", [4, 24])
+@pytest.mark.parametrize("tile", [8, 11, 17])
+def test_a_ring_along_lanes(tile: int, filters: int, tmp_path: Path) -> None:
+    """16 lanes of a map may begin before the end of a ring along its columns, and go on at its begin: those
+    that are written, and those that are read, one by one or into a panel (of 24 filters)."""
+    text = f"""net (float[1,4,6,40] x) => (float[1,{filters},6,40] y) {{
       a = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w1)
-      y = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a, w2) }"""
+      b = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a, w2)
+      y = Relu (b) }}"""
 
     def nest(names: tuple[str, ...]) -> Nest:
         one, two = names
         return Nest((Loop(((one, 3), (two, 3)), tile, (Leaf(one), Leaf(two)), (), ("a",)),))
 
-    model, plan = nested(tmp_path, text, nest, w1=(4, 4, 3, 3), w2=(4, 4, 3, 3))
+    model, plan = nested(tmp_path, text, nest, w1=(4, 4, 3, 3), w2=(filters, 4, 3, 3))
+    assert len(threads_of(plan, model).arrays) == 2  # both in vectors
     turns_ran(tmp_path, plan, model)
 
 
@@ -204,6 +209,26 @@ def test_a_bias_that_is_counted_with_the_kernel(tmp_path: Path) -> None:
         return Nest((Loop(((op, 1),), 4, (Leaf(op),), (f"{op}.kernel", f"{op}.rest")),))
 
     model, plan = nested(tmp_path, text, nest, w=(8, 3, 1, 1), b=(8,))
+    turns_ran(tmp_path, plan, model)
+
+
+@needs_compiler
+def test_a_bias_in_a_ring(tmp_path: Path) -> None:
+    """In the first turn of a concat comes all of it, in those behind it nothing; the sum is cut inside."""
+    text = """net (float[1,6,4,20] x) => (float[1,8,4,20] y) {
+      a = Conv <kernel_shape = [1, 1]> (x, w, b)
+      y = Concat <axis = 1> (a, x) }"""
+
+    def nest(names: tuple[str, ...]) -> Nest:
+        one, two = names
+        body = (Leaf(one, ((4, 5),)), Leaf(two))
+        keep = (f"{one}.kernel", "x", f"{one}.rest")
+        ways = Ways(copies=tuple((name, 2) for name in keep))
+        return Nest((Loop(((one, 1), (two, 1)), 2, body, keep, keep[2:], ways),))
+
+    model, plan = nested(tmp_path, text, nest, w=(2, 6, 1, 1), b=(2,))
+    assert run(plan, model).relative_difference <= 1e-4
+    loops_ran(tmp_path, plan, model)
     turns_ran(tmp_path, plan, model)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -51,11 +52,15 @@ def nests_of_maps(random: Random, source: Source) -> Plan | None:
         nests.append(next((one for one in found if sum(_rings(one)) >= wanted), found[-1]))
         members.append([network.operators[v].name for v in some])
         order = order[len(some) :]
-    try:
-        plan = timed_plan(network, nests, members, PlanChip("maps", alignment, tiles=TILES))
-    except OnchipError:
-        return None
-    return plan if plan.result.latency_picoseconds is not None else None
+    beside = [replace(nest, beside=n > 0 and random.random() < 0.5) for n, nest in enumerate(nests)]
+    for tried in (beside, nests):
+        try:
+            plan = timed_plan(network, tried, members, PlanChip("maps", alignment, tiles=TILES))
+        except OnchipError:  # what one group makes the one beside it cannot read
+            continue
+        if plan.result.latency_picoseconds is not None:
+            return plan
+    return None
 
 
 def _nest(random: Random, network: Network, ids: list[int], alignment: int) -> Nest | None:
@@ -94,6 +99,7 @@ def _had(plan: Plan) -> Counter[str]:
         ring, in_copies = _rings(group.tiling)
         found["groups with rings"] += ring
         found["groups with rings in copies"] += in_copies
+        found["groups beside the one before"] += group.tiling.beside
         found["groups with copies"] += any(one.ways.copies for one in bodies)
         found["groups with late stores"] += any(one.ways.late for one in bodies)
     return +found

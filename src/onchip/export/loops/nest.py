@@ -269,7 +269,7 @@ class NestSteps:
             for home in turns.rings:
                 steps.append(Allocate(self.places[home].id, self._region(home)))
                 if any(self.axes.buffers[b].maker is None for b in home.buffers):
-                    steps.append(Copy("load", self.places[home].id, self._region(home, "m")))
+                    steps.append(self._load(home, "m"))
             steps += self.level(turns.level)
             for home in turns.rings:
                 steps += self.send(home)
@@ -294,14 +294,19 @@ class NestSteps:
         """Yield the steps with which a home begins."""
         place = self.places[home].id
         yield Allocate(place, self._region(home))
-        (o, i), *_ = home.uses
-        cut = self.axes.operators[o]
         for b in home.buffers:
             if self.axes.buffers[b].maker is None:
-                late = cut.uses[i].late and [(o, axis) for axis in cut.sums]
-                yield Copy("load", place, self._region(home), self._parts(late or ()), late=bool(late))
+                yield self._load(home)
             elif b in self.leaving and (parts := self._parts(home.sums)):
                 yield Copy("load", place, self._region(home), parts, back=True)
+
+    def _load(self, home: levels.Home, what: str = "h") -> Copy:
+        """Return the fetch of all of a home in this turn, or with "m" of what is new of it."""
+        (o, i), *_ = home.uses
+        cut = self.axes.operators[o]
+        late = cut.uses[i].late and [(o, axis) for axis in cut.sums]
+        region = self._region(home, what)
+        return Copy("load", self.places[home].id, region, self._parts(late or ()), late=bool(late))
 
     def send(self, home: levels.Home) -> Iterator[Step]:
         """Yield the store of what leaves."""

@@ -27,9 +27,10 @@ class Products(Operands):
                 raise NoBlocks
             self.beside = self.places[step.accumulators]
         for r in range(self.height):
-            start = (
-                f"first ? {begin} : load16({self.put_at(self.beside, r)}, 0, wide)" if step.parts else begin
-            )
+            start = begin
+            if step.parts:
+                start += " : " + self.lanes_from(self.beside, self.put_at(self.beside, r), "0", "wide")
+                start = f"first ? {start}"
             lines.append(f"v16 a{r} = {start};")
         x, w = chain.factors
         if not any(follows(self.use(name), self.shape.lanes) for name in (x, w)):
@@ -110,7 +111,7 @@ class Products(Operands):
         lines = ["if (!last) {"]
         for r in range(self.height):
             guard = f"if ({r} >= begin && {r} < end) " if self.shape.rows >= 0 else ""
-            lines.append(f"{guard}store16({self.put_at(self.beside, r)}, a{r}, wide);")
+            lines.append(guard + self.lanes_to(self.beside, self.put_at(self.beside, r), f"a{r}"))
         return [*lines, "return;", "}"]
 
     def packs(self) -> bool:

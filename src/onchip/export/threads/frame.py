@@ -130,6 +130,20 @@ static inline void store16(unsigned char *to, v16 x, ix high)
 #endif
 }
 
+/* The same in a ring of `size` floats along the lanes, of which `rest` are left from `from` on. */
+static inline v16 load_ring16(const unsigned char *from, ix low, ix high, ix rest, ix size)
+{
+    if (high <= rest) return load16(from, low, high);
+    if (low >= rest) return load16(from - 4 * size, low, high);
+    return (v16)((i16)load16(from, low, rest) | (i16)load16(from - 4 * size, rest, high));
+}
+
+static inline void store_ring16(unsigned char *to, v16 x, ix high, ix rest, ix size)
+{
+    store16(to, x, high < rest ? high : rest);
+    for (ix l = rest; l < high; ++l) memcpy(to + 4 * (l - size), (const float *)&x + l, 4);
+}
+
 static inline v16 max16(v16 x, v16 y)
 {
     const i16 more = x > y;

@@ -17,7 +17,7 @@ from onchip.network import Operator
 from onchip.network.axes import ALL, Cut, Use
 from onchip.run.tiled.nests.kernel import Source
 
-__all__ = ["F32", "LANES", "ROWS_HIGH", "NoBlocks", "Operands", "Shape", "Tap", "bias_of", "follows"]
+__all__ = ["F32", "LANES", "ROWS_HIGH", "NoBlocks", "Operands", "Shape", "Tap", "bias_of", "follows", "wraps"]
 
 LANES, ROWS_HIGH = 16, 8
 MOST_TAPS = 25
@@ -87,9 +87,9 @@ def _last_side(place: Place) -> int:
     return max((n for n, size in enumerate(place.sides) if size > 1), default=-1)
 
 
-def _in_one_piece(place: Place, side: int) -> bool:
-    """Return whether neighbours along the last side lie side by side: in a ring one may lie at its begin."""
-    return place.pitch == F32.itemsize and place.ring != side
+def wraps(place: Place) -> bool:
+    """Return whether neighbours along the last side may lie at a ring's end and at its begin."""
+    return place.ring is not None and place.ring == _last_side(place)
 
 
 def distance(place: PlaceText, side: int) -> str:
@@ -105,6 +105,8 @@ def address(place: PlaceText, where: Sequence[str]) -> str:
     index = ""
     for n in place.rank:
         one = place.in_ring(f"s{n}") if n == p.ring else f"(s{n} - {p.id}_r{n})"
+        if n == p.ring and wraps(p):  # lanes before the first are none, and those behind them lie on
+            one = f"({one} + {p.most[n]}) % {p.most[n]}"
         index = f"({index}) * {place.length(n)} + {one}" if index else one
     place.functions["to"] = [
         f"static inline unsigned char *{p.id}_to({', '.join(f'ix {s}' for s in place.s)})",
@@ -113,6 +115,19 @@ def address(place: PlaceText, where: Sequence[str]) -> str:
         "}",
     ]
     return f"{p.id}_to({', '.join(where)})"
+
+
+def _rest(place: PlaceText, at: str) -> str:
+    """Return the C of how many lanes of a ring along them lie from an address on, and of how many it has."""
+    p = place.place
+    size = p.most[p.ring or 0]
+    place.functions["rest"] = [
+        f"static inline ix {p.id}_rest(const unsigned char *at)",
+        "{",
+        f"    return {size} - (ix)(at - pad - {place.base}) / {p.pitch} % {size};",
+        "}",
+    ]
+    return f"{p.id}_rest({at}), {size}"
 
 
 def bias_of(book: Book, op: Operator, source: Source) -> str:
@@ -192,13 +207,13 @@ class Operands:
     def takes_lanes(self, place: PlaceText) -> bool:
         """Return whether a place has the lanes of what is written side by side, as a vector is stored."""
         last = _last_side(place.place)
-        return last < 0 or _in_one_piece(place.place, last)
+        return last < 0 or place.place.pitch == F32.itemsize
 
     def contiguous(self, name: str) -> bool:
-        """Return whether the lanes of an operand lie side by side."""
+        """Return whether the lanes of an operand lie side by side, in a ring perhaps over its end."""
         use, place = self.use(name), self.place(name).place
         last = _last_side(place)
-        if last < 0 or not _in_one_piece(place, last):
+        if last < 0 or place.pitch != F32.itemsize:
             return False
         window = use.slides[last] if use.slides else None
         if window is not None:
@@ -246,8 +261,20 @@ class Operands:
         if not follows(self.use(name), self.shape.lanes):
             return f"one16({address})"
         if self.contiguous(name):
-            return f"load16({address}, {low}, {high})"
+            return self.lanes_from(self.place(name), address, low, high)
         return f"apart16({address}, {self.stride(name, self.shape.lanes)}, {low}, {high})"
+
+    def lanes_from(self, place: PlaceText, address: str, low: str, high: str) -> str:
+        """Return the C of a vector at an address, its lanes from `low` to `high` side by side."""
+        if not wraps(place.place):
+            return f"load16({address}, {low}, {high})"
+        return f"load_ring16({address}, {low}, {high}, {_rest(place, address)})"
+
+    def lanes_to(self, place: PlaceText, address: str, value: str) -> str:
+        """Return the statement that writes the first `wide` lanes of a vector to an address."""
+        if not wraps(place.place):
+            return f"store16({address}, {value}, wide);"
+        return f"store_ring16({address}, {value}, wide, {_rest(place, address)});"
 
     def taps(self) -> tuple[list[Tap], list[str]]:
         """Return the taps of a window, one where there is none, and the statements that say which exist."""

@@ -18,7 +18,7 @@ from onchip.export.loops.steps import Compute
 from onchip.export.loops.text import bounds, literal
 from onchip.export.threads.blocks import LEAST_BLOCKS, Products
 from onchip.export.threads.chain import BINARY, ROWS, UNARY, Applied
-from onchip.export.threads.operands import F32, LANES, NoBlocks, address
+from onchip.export.threads.operands import F32, LANES, NoBlocks, address, wraps
 from onchip.run.tiled.nests.forms import Dim
 
 __all__ = ["VectorText"]
@@ -156,7 +156,7 @@ class Function(Products):
                 names[one.result] = f"c{n}"
             wanted = before[-1].result if before else self.chain.total or self.first
             value = names[wanted] if wanted in names else self.element(wanted, var)
-            body.append(f"store16({self.put_at(self.out, r)}, {value}, wide);")
+            body.append(self.lanes_to(self.out, self.put_at(self.out, r), value))
             lines += [guard, *body, "}"]
         return lines
 
@@ -190,6 +190,8 @@ class Function(Products):
         _, row = self.stages()
         if row is None:
             return []
+        if any(wraps(place.place) for place in (self.out, *(place for _, place in self.reads.values()))):
+            raise NoBlocks
         cut, lanes = self.cut, self.shape.lanes
         lines = ["if (!last) return;"] if self.step.parts else []
         outer = [axis for axis in dict.fromkeys(cut.writes.axes) if axis != lanes]

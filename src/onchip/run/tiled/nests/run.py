@@ -353,7 +353,7 @@ class NestRun:
             shape[turning] = home.most(sizes)[turning]
             region = tuple((0, 0) if i == turning else span for i, span in enumerate(region))
         state, (start, end) = self.state, self.place(home)
-        together, times = self.abreast.turns_of(home), self.abreast.turns_of(home, apart=True)
+        together = self.abreast.turns_of(home)
         names = " over ".join(self.axes.buffers[b].name for b in reversed(home.buffers))
         claim = Claim(f"{names} in the scratch of {self.group.name}", state.index)
         if together == 1:
@@ -381,19 +381,22 @@ class NestRun:
             life = Life(state, buffer.name, region, data, states, held, claim, turning)
             if home.wide:
                 life.accumulators = Accumulators(state.arena.bytes[start:end], self.slot(b), shape, None)
-            late = self.sums_before(home)
-            if late and any(self.spans[o][axis][1] < size for o, axis, size in late):
-                data[...] = poison_of((), kind)  # nobody reads it before the sums are complete
-            elif late:
-                sums = [axis for _, axis, _ in late]
-                self.dram.fetch(b, region, data, self.abreast.turns_of(home, apart=True, sums=sums))
-            elif not inside and turning is None:
-                self.dram.fetch(b, region, data, times)
+            if not inside and turning is None:
+                self.fill(home, b, region, data)
             elif b in self.leaving and any(self.spans[o][axis][0] for o, axis in home.sums):
                 self.dram.back(b, life)
             self.lives[home, b] = life
             lives.append(life)
         self._join(lives)
+
+    def fill(self, home: Home, b: int, region: Sequence[Span], to: Array) -> None:
+        """Fetch a part of a buffer from outside; a late constant for the last turns of its sums alone."""
+        late = self.sums_before(home)
+        if any(self.spans[o][axis][1] < size for o, axis, size in late):
+            to[...] = poison_of((), to.dtype)  # nobody reads it before the sums are complete
+            return
+        times = self.abreast.turns_of(home, apart=True, sums=[axis for _, axis, _ in late])
+        self.dram.fetch(b, region, to, times)
 
     def sums_before(self, home: Home) -> list[tuple[int, int, int]]:
         """Return the sums that are complete before a late constant is read: operator, axis, its size."""
@@ -460,7 +463,7 @@ class NestRun:
             if self.axes.buffers[b].maker is None:
                 new = home.moved(sizes)
                 value = np.empty([high - low for low, high in new], life.data.dtype)
-                self.dram.fetch(b, new, value, self.abreast.turns_of(home, apart=True))
+                self.fill(home, b, new, value)
                 life.put(new, value, FINAL, "DRAM")
 
     def finish(self, home: Home) -> None:
