@@ -314,7 +314,8 @@ def _of_contention() -> Iterator[Claim]:
         "70",
         lambda c: percent(max(_blind(side_by_side(XAVIER, TEN[i], TEN[j], c)) for i, j in PAIRS)),
         near(70.0, 10.0),
-        f"[at three times `light`](#how-strong-contention-is) {percent(at_strength(3).blind)}",
+        f"[at three and four times `light`](#how-strong-contention-is) {percent(at_strength(3).blind)} and"
+        f" {percent(at_strength(4).blind)}",
     )
     yield Claim(
         "Herald and H2H take longer than they expect, %: most of Table 6",

@@ -222,6 +222,35 @@ def test_the_abstracts_45_is_passed_by_stronger_contention() -> None:
     assert shares["1.75"] < 45 < shares["2"]
 
 
+def test_googlenets_slowdown_is_less_in_six_of_nine_and_by_rates_in_all() -> None:
+    """Fig. 6's rows, and what the first table counts of them."""
+    networks = [row[1:] for row in cells("fig6")[1:] if len(row) == 10 and row[1]]
+    light = [[float(cell) for cell in row[:3]] for row in networks]
+    assert len(light) == 9
+    assert sum(ours < naive for naive, ours, _ in light) == 6
+    assert all(rates < naive for naive, _, rates in light)
+    most = max(1 - ours / naive for naive, ours, _ in light)
+    claims = {row[0]: row[2] for row in cells("claims")}
+    by_latency = next(ours for text, ours in claims.items() if text.startswith("Fig. 6: GoogleNet's"))
+    assert by_latency == f"6; {100 * most:.0f}"
+    assert claims["the same, planned for the greatest sum of rates (eq. 10)"].startswith("9; ")
+
+
+def test_rivals_take_longer_than_they_expect_by_the_most_of_their_own_table() -> None:
+    """First come over expected, as the table has both, is what the first table says at most."""
+    shares = [
+        float(come) / float(expected) - 1
+        for row in cells("rivals")
+        if row[0].isdigit()
+        for expected, come in ((row[2], row[4]), (row[6], row[8]))
+    ]
+    claims = {row[0]: row[2] for row in cells("claims")}
+    said = float(claims["Herald and H2H take longer than they expect, %: most of Table 6"])
+    assert said == pytest.approx(100 * max(shares), abs=0.3)
+    strengths = {row[0]: row[-1] for row in cells("strength")}
+    assert float(strengths["1"]) == said
+
+
 def test_a_section_is_put_between_its_own_marks() -> None:
     page = "\n".join(("head", *marks("fig1"), "between", *marks("fig3"), "tail"))
     new = put_into(page, "fig3", "rows")
