@@ -159,6 +159,48 @@ def test_claims_on_buffers() -> None:
     assert ours.endswith(f"falls further on {goes}")
 
 
+def test_words_saved_for_a_kilobyte() -> None:
+    """Fewer with each doubling of the buffer; at the end some are saved still, and how many are left."""
+    found = curves()
+    names = list(dict.fromkeys(name for name, _ in found))
+    rates = {}
+    for n, how in ((n, how) for n in names for how in (EXACT, "Efficient-S, tiles")):
+        curve = found[n, how]
+        first = 7 - len(curve)  # a row of four sizes begins at 128 KB
+        rates[n, how] = [(a - b) / (16 * 2 ** (first + k)) for k, (a, b) in enumerate(pairwise(curve))]
+    falling = sum(all(a > b for a, b in pairwise(rates[n, EXACT])) for n in names)
+    assert claim("a larger buffer brings more")[0].endswith(f"on {falling} of {len(names)} networks")
+    last = [sum(0 < rates[n, how][-1] < rates[n, how][0] for n in names) for how in (EXACT, OLDER[-1])]
+    over = [found[n, EXACT][-1] / oracle for n, oracle in oracles().items() if n != "NASNet"]
+    assert claim("Optimus and Efficient-S go on to gain")[0] == (
+        f"from 512 to 1,024 KB on {last[0]} and {last[1]} of {len(names)} networks; at 1,024 KB"
+        f" {min(over):.2f} to {max(over):.2f} times the oracle's words without NASNet"
+    )
+
+
+def oracles() -> dict[str, float]:
+    return {name: row["oracle"] for name, row in words().items()}
+
+
+def test_milliseconds_of_the_searches() -> None:
+    """Of the seven networks of Table 5, under the paper's options."""
+    _, *rows = table("tab5")
+    seven = [row for row in rows if row[1] == "paper" and row[-5] != "-"]
+    proved = {row[0]: float(row[6].replace(",", "")) for row in seven if row[8] == "proved"}
+    line = [float(row[7].replace(",", "")) for row in seven]
+    ours, _, why = claim("milliseconds to the optimum, bottom-up")
+    assert ours.startswith(
+        f"{min(proved.values()):.2f} to {max(proved.values()):.2f}; NASNet ends by the clock"
+    )
+    (nasnet,) = (row for row in table("intervals", "| network | Mwords") if row[0] == "NASNet")
+    assert why.endswith(f"NASNet takes {float(nasnet[2]):.0f} ms")
+    assert claim("milliseconds on line")[0] == f"{min(line):.2f} to {max(line):.2f}"
+    each = [proved[row[0]] / numbers(row[4:5])[0] for row in seven if row[0] in proved]
+    ours, holds, _ = claim("milliseconds to cost a group")
+    assert ours == f"at most {max(each):.3f} for each candidate"
+    assert holds == "yes"
+
+
 def test_words_of_larger_arrays() -> None:
     _, *rows = table("fig18", "Mwords / energy in 10^9 multiply-accumulates / ms, the paper's options")
     more = []
