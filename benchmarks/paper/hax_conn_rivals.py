@@ -81,10 +81,7 @@ def rivalled(number: int, who: str, contention: str = "light") -> Rivalled:
     rule = RIVALS[who]
     workload = on_setup(number, contention).found.result.solution.timeline.workload
     rows = [[row] for row in rule.rows(workload)]
-    blind = replace(workload, model=NO_CONTENTION)
-    if not rule.transitions:
-        jobs = tuple(replace(job, profile=without_transitions(job.profile)) for job in blind.jobs)
-        blind = replace(blind, jobs=jobs)
+    blind = _as_known(workload, rule)
     planned = first_come(blind, rows)
     times = (
         simulate(blind, planned),
@@ -94,6 +91,15 @@ def rivalled(number: int, who: str, contention: str = "light") -> Rivalled:
     return Rivalled(*map(Objective.LATENCY.cost_ms, times))
 
 
+def _as_known(workload: Workload, rule: Rule) -> Workload:
+    """The workload as a rival knows it: without contention, Herald without what a transition costs, too."""
+    blind = replace(workload, model=NO_CONTENTION)
+    if rule.transitions:
+        return blind
+    jobs = tuple(replace(job, profile=without_transitions(job.profile)) for job in blind.jobs)
+    return replace(blind, jobs=jobs)
+
+
 def without_transitions(profile: Profile) -> Profile:
     """The profile with transitions that cost nothing."""
     nothing = (0.0,) * len(profile.units)
@@ -101,12 +107,12 @@ def without_transitions(profile: Profile) -> Profile:
 
 
 def surprise(baseline: Baseline) -> float:
-    """Time of a Herald- or H2H-like schedule over what its maker expects, less 1."""
-    workload: Workload = replace(baseline.timeline.workload, model=NO_CONTENTION)
-    if baseline.name == "Herald-like":  # it does not know transitions either
-        jobs = tuple(replace(job, profile=without_transitions(job.profile)) for job in workload.jobs)
-        workload = replace(workload, jobs=jobs)
-    return baseline.timeline.makespan_ms / simulate(workload, baseline.schedule).makespan_ms - 1
+    """Time of a Herald- or H2H-like schedule over what its maker expects, less 1: both are first come, what
+    is expected in the order that comes of what the maker knows."""
+    workload: Workload = baseline.timeline.workload
+    blind = _as_known(workload, RIVALS[baseline.name.removesuffix("-like")])
+    expected = simulate(blind, first_come(blind, baseline.schedule.units))
+    return baseline.timeline.makespan_ms / expected.makespan_ms - 1
 
 
 def rivals() -> Iterator[str]:

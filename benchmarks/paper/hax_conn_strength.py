@@ -20,7 +20,7 @@ from onchip.multi_dnn.workload import Workload
 
 __all__ = ["LEAST_PRINTED", "Strength", "at_strength", "baselines_at", "strength", "vgg19_at", "vgg19_pairs"]
 
-FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 """On what the memory costs under `light`: `mrmc` and `rate` of every unit."""
 LEAST_PRINTED = 1.035
 """Gains from here on are at least the least that Table 8 prints, 1.04."""

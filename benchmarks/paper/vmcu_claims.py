@@ -62,7 +62,7 @@ def _memory() -> Iterator[Line]:
         "13.0 to 61.5 %",
         f"window {low:.1%} to {high:.1%}, onchip {_both(VWW, BUFFERS)}",
         "yes, more",
-        "its formula gives less than it measured: "
+        "the formula of its kernel gives fewer bytes than it measured: "
         "[not explained](#fig-9-inverted-bottlenecks-of-mcunet-5fps-vww)",
     )
     yield (

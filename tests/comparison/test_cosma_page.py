@@ -268,6 +268,9 @@ def test_spills_and_time_make_the_program_about_three_times_as_large() -> None:
     assert 2.5 < here[1] / there[1] < 3.5
     for ours, theirs in zip((*here, *there), (7_500, 15_000, 2_000, 5_000), strict=True):
         assert abs(ours / theirs - 1) < 0.2
+    parts = ilp_size.cosma(Problem.of(onchip.load("zoo:transformer", granularity="op").network))
+    (by_parts,) = (row for row in rows(ILP, "size") if row[0] == "the zoo's, op")
+    assert by_parts[2:4] == [f"{parts[0]:,}", f"{parts[1]:,}"]
 
 
 def test_attention_as_one_operator_keeps_what_goes_in_and_out() -> None:
@@ -349,9 +352,19 @@ def test_cells_of_the_ilp_say_what_was_proved() -> None:
 
 def test_an_exponent_is_a_slope_of_logarithms() -> None:
     assert ilp_size.exponent([1, 2, 4], [5, 40, 320]) == "3.00"
-    slopes = [row[-1] for row in rows(ILP, "growth") if "to the power of" in row[0]]
+    members = [row for row in rows(ILP, "growth")[1:] if "to the power of" not in row[0]]
+    slopes = [row for row in rows(ILP, "growth") if "to the power of" in row[0]]
     assert len(slopes) == 2
-    assert all(0.9 < float(slope) < 1.1 for slope in slopes)
+    counts = {row[0]: [] for row in members}
+    for family, *cells in members:
+        steps, tensors, law, whole, here, there = (int(cells[k].replace(",", "")) for k in (0, 1, 2, 3, 6, 7))
+        assert law == steps * tensors**2
+        assert cells[4] == f"{whole / law:.2f}"
+        counts[family].append((steps, whole, here, there))
+    for row in slopes:
+        steps, *sizes = zip(*counts[row[0].partition(":")[0]], strict=True)
+        assert [row[k] for k in (4, 7, 8)] == [ilp_size.exponent(steps, size) for size in sizes]
+        assert all(0.9 < float(slope) < 1.1 for slope in row[7:])
 
 
 def test_models_encoding_unpruned_grows_as_t_a() -> None:

@@ -197,6 +197,55 @@ def test_best_baselines_are_counted_from_the_cells_of_table_8() -> None:
     assert int(rivals[4]) < 55 / 2 < int(rivals[3])
 
 
+def test_gains_are_counted_from_the_cells_of_table_8() -> None:
+    """From 1.04 on, the least gain that the paper prints; an x is none."""
+    both = [
+        [part.split()[1] for part in cell.split("<br>")]
+        for row in cells("table8")
+        for cell in row
+        if "<br>" in cell
+    ]
+    gains = [[0.0 if gain == "x" else float(gain) for gain in pair] for pair in both]
+    theirs, ours = (sum(pair[at] >= 1.04 for pair in gains) for at in (0, 1))
+    claims = {row[0]: row[1:] for row in cells("claims")}
+    counted = claims["Table 8: pairs that gain from 1.04 on, the least gain that it prints, of 55"]
+    assert counted[:2] == [str(theirs), str(ours)] == ["45", "46"]
+    agree = sum((one >= 1.04) == (other >= 1.04) for one, other in gains)
+    assert claims["Table 8: cells that agree on whether there is such a gain, of 55"][1] == str(agree)
+    assert claims["Table 8: most gained, as a factor"][:2] == [
+        f"{max(pair[at] for pair in gains):.2f}" for at in (0, 1)
+    ]
+
+
+def light_rows() -> dict[str, list[float]]:
+    """Table 6 under `light`: GPU only, GPU & DSA, Herald, H2H and the result, by experiment."""
+    lines = cells("table6")
+    numbered = [k for k, row in enumerate(lines) if row[0].isdigit() and len(row) > 6 and row[4] == "paper"]
+    return {lines[k][0]: [float(cell) for cell in lines[k + 1][5:10]] for k in numbered}
+
+
+def test_scenarios_2_and_4_are_counted_from_table_6() -> None:
+    """Over the best of four and over the naive columns; experiment 5 in another reading of its column."""
+    light = light_rows()
+    claims = {row[0]: row[1:] for row in cells("claims")}
+    for begins, columns in (("Scenario 2", 4), ("the same over the best naive column", 2)):
+        more = [100 * (min(light[n][:columns]) / light[n][4] - 1) for n in ("1", "2", "6", "10")]
+        said = next(row for text, row in claims.items() if text.startswith(begins))
+        assert float(said[1]) == pytest.approx(max(more), abs=0.1)
+    fine = {row[0]: [float(cell.split()[0]) for cell in row[5:9:3]] for row in cells("layers")[1:11]}
+    cut = [100 * (min(*light[n][:2], *fine[n]) / light[n][4] - 1) for n in ("1", "2", "6", "10")]
+    scenario = next(row for text, row in claims.items() if text.startswith("Scenario 2"))
+    (everywhere,) = re.findall(r"nothing else changed, ([\d.]+) under", scenario[5])
+    assert float(everywhere) == pytest.approx(max(cut), abs=0.2)
+    saved = [100 * (1 - light[n][4] / min(light[n][:2])) for n in ("5", "8")]
+    scenario = next(row for text, row in claims.items() if text.startswith("Scenario 4"))
+    assert float(scenario[1]) == pytest.approx(max(saved), abs=0.1)
+    (other,) = (
+        float(row[2]) for row in cells("setup") if row[0].endswith("GPU & DSA is FCN-ResNet18 on the DLA")
+    )
+    assert f"{100 * (1 - other / light['5'][0]):.1f} of the paper's best naive column" in scenario[5]
+
+
 def test_ratios_of_table_2_are_1_40_to_2_02() -> None:
     groups = [row for row in cells("table2") if re.fullmatch(r"\d+-\d+", row[0])]
     printed, ours = ([float(row[k]) for row in groups] for k in (3, 4))
@@ -220,6 +269,35 @@ def test_the_abstracts_45_is_passed_by_stronger_contention() -> None:
         if len(row) == 3 and row[0] != "---" and row[0][0].isdigit()
     }
     assert shares["1.75"] < 45 < shares["2"]
+
+
+def test_googlenets_slowdown_is_less_in_six_of_nine_and_by_rates_in_all() -> None:
+    """Fig. 6's rows, and what the first table counts of them."""
+    networks = [row[1:] for row in cells("fig6")[1:] if len(row) == 10 and row[1]]
+    light = [[float(cell) for cell in row[:3]] for row in networks]
+    assert len(light) == 9
+    assert sum(ours < naive for naive, ours, _ in light) == 6
+    assert all(rates < naive for naive, _, rates in light)
+    most = max(1 - ours / naive for naive, ours, _ in light)
+    claims = {row[0]: row[2] for row in cells("claims")}
+    by_latency = next(ours for text, ours in claims.items() if text.startswith("Fig. 6: GoogleNet's"))
+    assert by_latency == f"6; {100 * most:.0f}"
+    assert claims["the same, planned for the greatest sum of rates (eq. 10)"].startswith("9; ")
+
+
+def test_rivals_take_longer_than_they_expect_by_the_most_of_their_own_table() -> None:
+    """First come over expected, as the table has both, is what the first table says at most."""
+    shares = [
+        float(come) / float(expected) - 1
+        for row in cells("rivals")
+        if row[0].isdigit()
+        for expected, come in ((row[2], row[4]), (row[6], row[8]))
+    ]
+    claims = {row[0]: row[2] for row in cells("claims")}
+    said = float(claims["Herald and H2H take longer than they expect, %: most of Table 6"])
+    assert said == pytest.approx(100 * max(shares), abs=0.3)
+    strengths = {row[0]: row[-1] for row in cells("strength")}
+    assert float(strengths["1"]) == said
 
 
 def test_a_section_is_put_between_its_own_marks() -> None:

@@ -18,7 +18,7 @@ BACKGROUND = (
         "energy by level of earlier accelerators: DRAM takes most",
         f"{SCRIPT} fig1",
         f"{PAGE}fig-1-where-energy-goes",
-        f"{TEST}test_figs_13_14_15",
+        "tests/documentation/test_claims_of_optimus.py::test_shares_of_figures_1_2_and_7",
         "not explained",
         "on this chip DRAM takes 17 to 57 %, the text's accelerators are others. Tried: registers and the"
         " array at no price, two changes, 44 to 77 %, more than half on 9 of 11 networks",
