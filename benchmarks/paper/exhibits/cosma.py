@@ -245,8 +245,9 @@ CLAIMS = (
         "84 % over budgets",
         "the same sentence, under different memory budgets",
         "differs",
-        "by both settings, as in Fig. 3, 81 % merged and 86 with each operator by itself, on either side of"
-        " it: what an operator is, which the paper does not say, alone is changed; activations 82 and 93,"
+        "by both settings, as in Fig. 3, 81 % merged and 86 with each operator by itself; merged and with its"
+        " tensors placed in the arena as listed, which alone is changed, 85, but 89 by the graph that gives"
+        " 83 at MR: the two readings of the sentence do not come out together; activations 82 and 93,"
         " with parameters 80 and 77",
         "removed",
         "traffic-removed",
