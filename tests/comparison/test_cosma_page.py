@@ -188,11 +188,15 @@ def test_sentences_by_all_readings_of_the_arena() -> None:
         "14, 234, 40",
         "9, 9, 7, 0",
         "6, 0, 9, 3",
+        "81 %",
+        "86 %",
     ]
     assert smallest[2:4] == ["80 %", "86 %"]
     assert min(int(row[6].split(",")[0]) for row in by.values()) == 5
     assert max(int(row[6].split(",")[0]) for row in by.values()) == 18
     assert [row[7].split(", ")[3] for row in (worst, by["worst fit, as listed"])] == ["1", "3"]
+    fcn = [row[3] for row in rows(COSMA, "arena") if row[0] == "FCN"]
+    assert fcn == ["9.6", "3.2", "12.8", "0.0"]  # the three settings with traffic, 3.2 to 12.8 MB
 
 
 def test_one_reading_of_the_arena_gives_what_the_paper_says_of_the_ten_networks() -> None:
@@ -211,6 +215,12 @@ def test_one_reading_of_the_arena_gives_what_the_paper_says_of_the_ten_networks(
         " (1 of 4), where some have none"
     )
     assert by["worst fit, as listed"][0] == "none; FCN (1 of 2)"
+    listed = by["best fit, as listed"]
+    assert (listed[2], listed[3], *listed[-2:]) == ("77 %", "83 %", "85 %", "89 %")
+    both = next(
+        row for row in rows(COSMA, "claims") if row[0].endswith("three budgets: both settings, as in Fig. 3")
+    )
+    assert [both[2], *by["best fit, largest first"][-2:]] == ["fused 81 %, op 86 %", "81 %", "86 %"]
 
 
 def test_counts_of_the_arenas_readings() -> None:
@@ -313,6 +323,11 @@ def test_the_ilps_mean_is_under_a_second_with_attention_whole() -> None:
     mean = sum(float(row[8]) for row in cases) / 60
     said = next(row for row in rows(COSMA, "ilp") if row[0].startswith("all ten"))
     assert said[2].endswith("(60 of 60)")
+    nothing = [row for row in cases if "no proof" not in row[9]]
+    assert said[3].endswith(f"({len(nothing)} of 60)")
+    parts = [row for row in rows(ILP, "equal")[1:] if row[1] == "fused" and "no proof" not in row[9]]
+    proved = next(row for row in rows(COSMA, "ilp") if row[0] == "cases proved")
+    assert proved[3] == f"{len(parts)} of 60"
     assert abs(float(said[2].split()[0]) - mean) < 0.05
     assert mean < 1
 

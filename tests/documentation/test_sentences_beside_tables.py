@@ -142,3 +142,36 @@ def test_experiments_that_balance_by_table_5s_times() -> None:
     gains = {row[0]: 1 - number(row[9]) / min(number(row[5]), number(row[6])) for row in light}
     assert named.split(", ") == [name for name, gain in gains.items() if gain < 0.02]
     assert "optimal or nearly in 6 of ten" in said
+
+
+def test_cosmas_claims_on_the_networks_found_by_search() -> None:
+    """Counted from Fig. 4's rows, activations only: divide and conquer, the order given, and the optimum."""
+    page = (DOCS / "cosma.md").read_text("utf-8")
+    lines = page.split("<!-- fig4: begin -->")[1].split("<!-- fig4: end -->")[0].splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "activations" in line]
+    bytes_ = [[number(cell) for cell in row[4:12]] for row in cells]
+    assert len(bytes_) == 12
+    first = page.split("<!-- claims: begin -->")[1].split("<!-- claims: end -->")[0].splitlines()
+    claims = {row[1].strip(): row[3].strip() for row in (line.split("|") for line in first) if len(row) == 7}
+    exact, given, least_peak, divided, *schemes = zip(*bytes_, strict=True)
+    least = sum(one <= min(rest) for one, *rest in zip(divided, given, least_peak, *schemes, strict=True))
+    assert claims["divide and conquer has the least of all that it is compared with"] == f"{least} of 12"
+    none = sum(one == 0 for one, row in zip(divided, cells, strict=True) if row[2] == "MP")
+    assert claims["divide and conquer has no traffic at MP"] == f"{none} of 4"
+    plans = [
+        line
+        for line in page.split("<!-- plans: begin -->")[1].splitlines()
+        if "| fused | activations |" in line
+    ]
+    names = {row[0] for row in cells}
+    proved = sum("| optimal |" in line for line in plans if line.split(" | ")[0].strip("| ") in names)
+    assert claims["the optimum for these four"].startswith(f"{proved} of {len(exact)} proved")
+    for order, ours, rivals in (("own", given, schemes[:2]), ("least-peak", least_peak, schemes[2:])):
+        shares = [1 - a / b for theirs in rivals for a, b in zip(ours, theirs, strict=True)]
+        said = claims[
+            f"the {order} order fixed: accesses fewer than by the arena and either rule, mean, least"
+        ]
+        fewer = sum(share > 0 for share in shares)
+        assert said == (
+            f"{100 * sum(shares) / 24:.0f} %, {100 * min(shares):.0f} %, fewer in {fewer} of {len(shares)}"
+        )
