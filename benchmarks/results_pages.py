@@ -223,7 +223,7 @@ RESULTS = (
         (
             "contest.py {kept}/contest --page docs/contest.md",
             "contest.py {kept}/contest --law winner --proof 0 --page docs/contest.md",
-            "contest_oracle.py --page docs/contest.md",
+            "contest_oracle.py --trees 200 --graphs 1000 --page docs/contest.md",
         ),
         needs="the contest's problems in build/results/contest",
         given=("{kept}/contest",),
