@@ -1,7 +1,8 @@
 """One random plan of nests over maps, run by every executor that there is, beside onnxruntime.
 
-A model of `windowed_models` in random groups of random nests, with copies, late stores and rings: the machine
-of `onchip run`, the C of one thread, and the program of two threads with a late and with an early channel.
+A model of `windowed_models` in random groups of random nests, with copies, late stores and rings, or as it is
+planned: the machine of `onchip run`, the C of one thread, and the program of two threads with a late and with
+an early channel.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import onchip
 from onchip.base.errors import OnchipError, UsageError
 from onchip.check.nests import nested
 from onchip.check.rules import Broken
+from onchip.machines.chip import Chip
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network import Network, mask
 from onchip.network.axes import GroupAxes, axes_of
@@ -34,7 +37,6 @@ __all__ = ["nests_of_maps", "program_trial"]
 TILES = TileRates(
     10**9, (Channel(10**9, 50_000, 4_000, 64),), 30, (ArraySide("out", 8), ArraySide("out", 16)), 10**10
 )
-MOST_STEPS = 4_000
 
 
 def nests_of_maps(random: Random, source: Source) -> Plan | None:
@@ -94,7 +96,9 @@ def _had(plan: Plan) -> Counter[str]:
     """Count groups by what is in them."""
     found = Counter[str]()
     for group in plan.groups:
-        assert isinstance(group.tiling, Nest)
+        if not isinstance(group.tiling, Nest):
+            found["groups in other tiles"] += 1
+            continue
         bodies = [group.tiling, *_loops(group.tiling.body)]
         ring, in_copies = _rings(group.tiling)
         found["groups with rings"] += ring
@@ -131,13 +135,48 @@ def _in_bands(random: Random, axes: GroupAxes, outside: dict[str, bool]) -> Nest
     return Nest((Loop(over, tile, nest.body, nest.keep),))
 
 
-def program_trial(seed: int, folder: Path) -> Counter[str]:
-    """Run one plan by all executors; return what it had. Raises where outputs or bytes are others."""
+def planned(random: Random, source: Source, seconds: float) -> Plan | None:
+    """Return a plan that is searched for so long, for the least time or the fewest bytes; None without one.
+
+    The chip's rates, and the room, between a tenth and most of the network, are drawn.
+    """
+    channel = Channel(
+        random.choice((3 * 10**8, 10**9, 10**10)), random.choice((0, 9_000, 50_000, 500_000)),
+        random.choice((0, 5_000)), random.choice((1, 64)),
+    )  # fmt: skip
+    sides = random.choice(
+        (TILES.sides, TILES.sides, TILES.sides[1:], (ArraySide("sum", 4), *TILES.sides[:1]))
+    )
+    vector = random.choice((None, 10**8, 10**10))
+    tiles = TileRates(random.choice((10**8, 10**9)), (channel,), random.choice((0, 24, 100)), sides, vector)
+    chip = Chip("maps", random.choice((1, 4, 64)), "float32", tiles=tiles)
+    network = source.network
+    whole = sum(t.bytes for t in network.tensors) + sum(op.weight_bytes for op in network.operators)
+    room = int(whole * random.choice((0.1, 0.2, 0.3, 0.5, 0.8)))
+    more: dict[str, Any] = random.choice(({}, {"objective": "latency"}, {"objective": "latency"}))
+    for budget in (room, 3 * room, 9 * room):
+        try:
+            return onchip.plan(
+                source, chip=chip, budget=budget, fuse=True, time_limit=seconds, dram_tiles=False, **more
+            )
+        except OnchipError:  # too little room, or none in which it has a time
+            continue
+    return None
+
+
+def program_trial(seed: int, folder: Path, seconds: float | None = None) -> Counter[str]:
+    """Run one plan by all executors; return what it had. Raises where outputs or bytes are others.
+
+    With `seconds` the plan is searched for so long, instead of drawn.
+    """
     random = Random(seed)
     path = folder / "model.onnx"
     path.write_bytes(windowed_model(random).SerializeToString())
     source = onchip.load(path, dtype="file")
-    plan = next((one for _ in range(8) if (one := nests_of_maps(random, source))), None)
+    if seconds is None:
+        plan = next((one for _ in range(8) if (one := nests_of_maps(random, source))), None)
+    else:
+        plan = planned(random, source, seconds)
     if plan is None:
         return Counter({"models without a plan": 1})
     report = run(plan, source)
