@@ -23,17 +23,18 @@ from onchip.check import certify
 from onchip.check.nest_clock import work_of_axes
 from onchip.export.loops.lower import book_of
 from onchip.export.threads.c_threads import MadeThreads, threads_of
-from onchip.export.threads.operands import LANES, ROWS_HIGH
+from onchip.export.threads.frame import VECTORS
+from onchip.export.threads.operands import ROWS_HIGH
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network.axes import axes_of
 from onchip.plans import Group, Leaf, Nest, Plan, PlanChip
 from onchip.readers.source import Source
 
-__all__ = ["ELEMENTS", "PRODUCTS", "SIDES", "TINY", "Alone", "Step", "built", "noted", "ran"]
+__all__ = ["ELEMENTS", "PRODUCTS", "TINY", "Alone", "Step", "built", "noted", "ran", "sides_here"]
 
-SIDES = (ArraySide("out", ROWS_HIGH), ArraySide("out", LANES))
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-pthread", "-Wall", "-Wextra", "-Wno-psabi", "-Werror")
-ANY = TileRates(10**9, (Channel(10**10),), 0, SIDES)
+ANY = TileRates(10**9, (Channel(10**10),), 0, (ArraySide("out", 8), ArraySide("out", 8)))
+"""Any chip: a plan of one step is the same on all."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,15 @@ ELEMENTS = {
 TINY = element("product with itself", 1, 16)
 
 
+def sides_here() -> tuple[ArraySide, ArraySide]:
+    """Return the sides of this machine's array: a block's rows, and the lanes of programs compiled here."""
+    asked = f"{VECTORS}\nLANES"
+    done = subprocess.run(
+        ["gcc", *FLAGS, "-E", "-P", "-x", "c", "-"], input=asked, capture_output=True, text=True, check=True
+    )
+    return ArraySide("out", ROWS_HIGH), ArraySide("out", int(done.stdout.split()[-1]))
+
+
 def one_step(source: Source) -> Plan:
     """Return the plan of a network of one operator, all of it in one step."""
     network = source.network
@@ -150,8 +160,8 @@ def noted(text: str) -> dict[str, list[tuple[float, float, float]]]:
     return found
 
 
-def counted(plan: Plan, made: MadeThreads) -> tuple[int, int]:
-    """Return the cycles and the vector operations of a plan of one step, by the law."""
+def counted(plan: Plan, made: MadeThreads, sides: Sequence[ArraySide]) -> tuple[int, int]:
+    """Return the cycles on an array and the vector operations of a plan of one step, by the law."""
     axes = axes_of(plan.network, [0])
     assert not isinstance(axes, str)
     [work], [cut] = work_of_axes(plan.network, axes), axes.operators
@@ -162,7 +172,7 @@ def counted(plan: Plan, made: MadeThreads) -> tuple[int, int]:
         cycles = work.products * int(
             np.prod([n for axis, n in enumerate(cut.axes) if axis not in on], dtype=int)
         )
-        for side, size in zip(array, SIDES, strict=True):
+        for side, size in zip(array, sides, strict=True):
             cycles *= -(-int(np.prod([cut.axes[axis] for axis in side], dtype=int)) // size.size)
     return cycles, work.vector * int(np.prod(cut.axes[: cut.outputs], dtype=int))
 
@@ -172,6 +182,7 @@ class Alone:
 
     def __init__(self, folder: Path, models: dict[str, onnx.ModelProto]) -> None:
         self.programs: list[tuple[str, int, int, Path]] = []
+        self.sides = sides_here()
         for name, model in models.items():
             own = folder / f"step{len(self.programs)}"
             own.mkdir()
@@ -179,7 +190,7 @@ class Alone:
             source = onchip.load(str(own / "model.onnx"), dtype="file")
             plan = one_step(source)
             binary, made = built(own, plan, source, noting=True)
-            self.programs.append((name, *counted(plan, made), binary))
+            self.programs.append((name, *counted(plan, made, self.sides), binary))
 
     def step(self, number: int, runs: int, cores: Sequence[int]) -> Step:
         """Run one of them; return its step."""

@@ -40,7 +40,7 @@ import onnx
 from page_marks import write
 from real_copy import Copy, Trip, copies, fitted, predicted
 from real_networks import REAL
-from real_steps import ELEMENTS, PRODUCTS, SIDES, TINY, Alone, Step, built, noted, ran
+from real_steps import ELEMENTS, PRODUCTS, TINY, Alone, Step, built, noted, ran
 
 import onchip
 from onchip.check import certify
@@ -157,7 +157,7 @@ def measured(folder: Path, asked: argparse.Namespace, quiet: Quiet, alone: Alone
     clock = statistics.median(1e9 * one.cycles / one.nanoseconds for one in least if one.cycles)
     vector = statistics.median(1e9 * one.vector / one.nanoseconds for one in least[1:] if not one.cycles)
     start = round(least[0].nanoseconds * clock / 1e9)
-    return Measured(TileRates(round(clock), (fitted(rows),), start, SIDES, round(vector)), rows, least)
+    return Measured(TileRates(round(clock), (fitted(rows),), start, alone.sides, round(vector)), rows, least)
 
 
 def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]] | None) -> Plan:

@@ -154,9 +154,9 @@ def nested(
 
 @needs_compiler
 @pytest.mark.parametrize("filters", [4, 24])
-@pytest.mark.parametrize("tile", [8, 11, 17])
-def test_a_ring_along_lanes(tile: int, filters: int, tmp_path: Path) -> None:
-    """16 lanes of a map may begin before the end of a ring along its columns, and go on at its begin: those
+@pytest.mark.parametrize(("lanes", "tile"), [(4, 5), (8, 11), (8, 17), (16, 8), (16, 11), (16, 17)])
+def test_a_ring_along_lanes(lanes: int, tile: int, filters: int, tmp_path: Path) -> None:
+    """The lanes of a map may begin before the end of a ring along its columns, and go on at its begin: those
     that are written, and those that are read, one by one or into a panel (of 24 filters)."""
     text = f"""net (float[1,4,6,40] x) => (float[1,{filters},6,40] y) {{
       a = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w1)
@@ -169,7 +169,7 @@ def test_a_ring_along_lanes(tile: int, filters: int, tmp_path: Path) -> None:
 
     model, plan = nested(tmp_path, text, nest, w1=(4, 4, 3, 3), w2=(filters, 4, 3, 3))
     assert len(threads_of(plan, model).arrays) == 2  # both in vectors
-    turns_ran(tmp_path, plan, model)
+    turns_ran(tmp_path, plan, model, f"-DLANES={lanes}")
 
 
 @needs_compiler
@@ -247,9 +247,12 @@ def test_random_nests_of_maps(first: int, tmp_path: Path) -> None:
 
 
 @needs_compiler
-def test_rows_norms_and_attention(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_rows_norms_and_attention(lanes: int, tmp_path: Path) -> None:
+    """One program serves machines of any vectors: it is compiled for the widest that a machine has."""
     model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
-    ran(tmp_path, planned(model, 6), model)
+    told = ran(tmp_path, planned(model, 6), model, f"-DLANES={lanes}")
+    assert told["lanes"] == lanes
 
 
 @needs_compiler

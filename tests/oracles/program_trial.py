@@ -184,7 +184,7 @@ def program_trial(seed: int, folder: Path, seconds: float | None = None) -> Coun
     found = Counter({"plans": 1, "groups": len(plan.groups)}) + _had(plan)
     for name, program in (("loops", loops_ran), ("threads", turns_ran)):
         try:
-            program(folder, plan, source)
+            program(folder, plan, source, f"-DLANES={random.choice((4, 8, 16))}")
         except UsageError:  # names what has no C
             found[f"without {name}"] += 1
     return found

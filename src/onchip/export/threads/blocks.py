@@ -21,7 +21,7 @@ class Products(Operands):
         step, cut, chain = self.step, self.cut, self.chain
         sums = list(cut.sums)
         lines = []
-        begin = "all16(0.0f)"
+        begin = "vec_all(0.0f)"
         if step.parts:
             if not step.accumulators:
                 raise NoBlocks
@@ -31,7 +31,7 @@ class Products(Operands):
             if step.parts:
                 start += " : " + self.lanes_from(self.beside, self.put_at(self.beside, r), "0", "wide")
                 start = f"first ? {start}"
-            lines.append(f"v16 a{r} = {start};")
+            lines.append(f"vec a{r} = {start};")
         x, w = chain.factors
         if not any(follows(self.use(name), self.shape.lanes) for name in (x, w)):
             raise NoBlocks
@@ -77,7 +77,7 @@ class Products(Operands):
                 rows = self.of_rows(name, f"p{heads[number, str(where)]}_", f"e{number}")
                 loads = [self.load(name, one + (f" + {more}" if more else ""), *tap.lanes) for one in rows]
                 if len(loads) == 1:
-                    lines.append(f"const v16 f{number} = {loads[0]};")
+                    lines.append(f"const vec f{number} = {loads[0]};")
                     loads = [f"f{number}"] * self.height
                 some.append(loads)
             lines += [f"a{r} += {one} * {two};" for r, (one, two) in enumerate(zip(*some, strict=True))]
@@ -115,7 +115,7 @@ class Products(Operands):
         return [*lines, "return;", "}"]
 
     def packs(self) -> bool:
-        """Return whether the factor that has lanes is laid out in a panel: all of the sum, 16 lanes wide.
+        """Return whether the factor that has lanes is laid out in a panel: all of the sum, for all lanes.
 
         That takes a pass over it, and is left out where few blocks of rows use it.
         """
@@ -161,8 +161,10 @@ class Products(Operands):
             where, more = self.split(name, tap)
             head = f"x{heads[str(where)]}"
             one = self.load(name, head + (f" + {more}" if more else ""), *tap.lanes)
-            lines.append(f"store16(q, {f'{tap.there} ? {one} : all16(0.0f)' if tap.there else one}, 16);")
-            lines.append("q += 64;")
+            lines.append(
+                f"vec_store(q, {f'{tap.there} ? {one} : vec_all(0.0f)' if tap.there else one}, LANES);"
+            )
+            lines.append("q += 4 * LANES;")
         lines += [f"x{head} += d;" for head in heads.values()]
         return [*lines, *["}"] * len(sums), "}"]
 
@@ -191,8 +193,8 @@ class Products(Operands):
             lines += [f"const unsigned char *p0 = {self.at(name, start, zero)};"]
         at = self.of_rows(name, "p", "e")
         lines.append(f"for (ix n = (hi{inner} - lo{inner}) * {len(taps)}; n > 0; --n) {{")
-        lines.append("const v16 f = load16(q, 0, 16);")
-        lines.append("q += 64;")
-        lines += [f"a{r} += one16({at[r % len(at)]}) * f;" for r in range(self.height)]
+        lines.append("const vec f = vec_load(q, 0, LANES);")
+        lines.append("q += 4 * LANES;")
+        lines += [f"a{r} += vec_one({at[r % len(at)]}) * f;" for r in range(self.height)]
         lines += [f"p{r} += d;" for r in self.pointers(name)]
         return [*lines, *["}"] * len(sums)]

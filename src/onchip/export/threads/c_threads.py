@@ -26,7 +26,7 @@ from onchip.export.loops.operators import OperatorText
 from onchip.export.loops.steps import Array, Compute, Copy, Place, Program, RunWhole, Step, Transfer
 from onchip.export.threads.blocks import MOST_PANEL
 from onchip.export.threads.frame import CHANNEL, HEAD, MAIN, TOOLS, VECTORS
-from onchip.export.threads.operands import LANES, bias_of
+from onchip.export.threads.operands import bias_of
 from onchip.export.threads.order import Moved, Order, order_of
 from onchip.export.threads.vectors import VectorText
 from onchip.plans import Plan
@@ -289,8 +289,8 @@ class _Threads(Writer):
         if not any(isinstance(one, VectorText) and one.panel for one in self.operators):
             return []
         return [
-            "/* One factor of a product, all that is summed of it for 16 lanes: what an array holds. */",
-            f"static _Alignas(64) float panel[{MOST_PANEL} * {LANES}];",
+            "/* One factor of a product, all that is summed of it for one block: what an array holds. */",
+            f"static _Alignas(64) float panel[{MOST_PANEL} * LANES];",
             "",
         ]
 

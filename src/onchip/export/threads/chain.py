@@ -19,14 +19,14 @@ __all__ = ["BINARY", "PRODUCTS", "ROWS", "UNARY", "Applied", "Chain", "chain_of"
 
 PRODUCTS = frozenset({"MatMul", "Gemm", "Conv"})
 UNARY = {
-    "Erf": "erf16({x})",
-    "Exp": "exp16({x})",
+    "Erf": "vec_erf({x})",
+    "Exp": "vec_exp({x})",
     "Neg": "-{x}",
-    "Relu": "max16({x}, all16(0.0f))",
-    "Sigmoid": "1.0f / (1.0f + exp16(-{x}))",
-    "Tanh": "1.0f - 2.0f / (1.0f + exp16(2.0f * {x}))",
+    "Relu": "vec_max({x}, vec_all(0.0f))",
+    "Sigmoid": "1.0f / (1.0f + vec_exp(-{x}))",
+    "Tanh": "1.0f - 2.0f / (1.0f + vec_exp(2.0f * {x}))",
 }
-"""Functions of a vector x of 16 floats."""
+"""Functions of a vector x of floats."""
 BINARY = {"Add": "+", "Div": "/", "Mul": "*", "Sub": "-"}
 ROWS = frozenset({"LayerNormalization", "Softmax"})
 SHAPES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})

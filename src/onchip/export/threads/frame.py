@@ -83,170 +83,215 @@ static inline ix max_ix(ix a, ix b)
 )
 
 VECTORS = """\
-typedef float v16 __attribute__((vector_size(64)));
-typedef int32_t i16 __attribute__((vector_size(64)));
+/* The widest vectors of the machine that this is compiled for: as many floats as a block has lanes. */
+#ifndef LANES
+#if defined(__AVX512F__)
+#define LANES 16
+#elif defined(__AVX__)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+#endif
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef int32_t veci __attribute__((vector_size(4 * LANES)));
+#if LANES == 16
+#define EACH_LANE {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+#elif LANES == 8
+#define EACH_LANE {0, 1, 2, 3, 4, 5, 6, 7}
+#else
+#define EACH_LANE {0, 1, 2, 3}
+#endif
 
 /* A value that the compiler knows nothing of, so that it adds to it where it is used. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
-static inline v16 all16(float x)
+static inline vec vec_all(float x)
 {
-    return x - (v16){0};
+    return x - (vec){0};
 }
 
-static inline v16 one16(const unsigned char *from)
+static inline vec vec_one(const unsigned char *from)
 {
     float x;
     memcpy(&x, from, sizeof x);
-    return all16(x);
+    return vec_all(x);
 }
 
 /* The lanes from `low` to `high` of what begins at `from`; 0 in the others. */
-static inline v16 load16(const unsigned char *from, ix low, ix high)
+static inline vec vec_load(const unsigned char *from, ix low, ix high)
 {
-#if defined(__AVX512F__)
+#if LANES == 16 && defined(__AVX512F__)
     const __mmask16 some = (__mmask16)(((1u << high) - 1u) & ~((1u << low) - 1u));
-    return (v16)_mm512_maskz_loadu_ps(some, from);
+    return (vec)_mm512_maskz_loadu_ps(some, from);
 #else
-    v16 x = {0};
+    vec x = {0};
+    if (low <= 0 && high >= LANES) {
+        memcpy(&x, from, sizeof x);
+        return x;
+    }
+#if LANES == 8 && defined(__AVX__)
+    const veci lane = EACH_LANE, some = (lane >= (int32_t)low) & (lane < (int32_t)high);
+    return (vec)_mm256_maskload_ps((const float *)(const void *)from, (__m256i)some);
+#else
     for (ix l = low; l < high; ++l) memcpy((float *)&x + l, from + 4 * l, 4);
     return x;
 #endif
+#endif
 }
 
-static inline v16 apart16(const unsigned char *from, ix stride, ix low, ix high)
+static inline vec vec_apart(const unsigned char *from, ix stride, ix low, ix high)
 {
-    v16 x = {0};
+    vec x = {0};
     for (ix l = low; l < high; ++l) memcpy((float *)&x + l, from + stride * l, 4);
     return x;
 }
 
-static inline void store16(unsigned char *to, v16 x, ix high)
+static inline void vec_store(unsigned char *to, vec x, ix high)
 {
-#if defined(__AVX512F__)
+#if LANES == 16 && defined(__AVX512F__)
     _mm512_mask_storeu_ps(to, (__mmask16)((1u << high) - 1u), (__m512)x);
 #else
+    if (high >= LANES) {
+        memcpy(to, &x, sizeof x);
+        return;
+    }
+#if LANES == 8 && defined(__AVX__)
+    const veci lane = EACH_LANE, some = lane < (int32_t)high;
+    _mm256_maskstore_ps((float *)(void *)to, (__m256i)some, (__m256)x);
+#else
     memcpy(to, &x, (size_t)high * 4);
+#endif
 #endif
 }
 
 /* The same in a ring of `size` floats along the lanes, of which `rest` are left from `from` on. */
-static inline v16 load_ring16(const unsigned char *from, ix low, ix high, ix rest, ix size)
+static inline vec vec_load_ring(const unsigned char *from, ix low, ix high, ix rest, ix size)
 {
-    if (high <= rest) return load16(from, low, high);
-    if (low >= rest) return load16(from - 4 * size, low, high);
-    return (v16)((i16)load16(from, low, rest) | (i16)load16(from - 4 * size, rest, high));
+    if (high <= rest) return vec_load(from, low, high);
+    if (low >= rest) return vec_load(from - 4 * size, low, high);
+    return (vec)((veci)vec_load(from, low, rest) | (veci)vec_load(from - 4 * size, rest, high));
 }
 
-static inline void store_ring16(unsigned char *to, v16 x, ix high, ix rest, ix size)
+static inline void vec_store_ring(unsigned char *to, vec x, ix high, ix rest, ix size)
 {
-    store16(to, x, high < rest ? high : rest);
+    vec_store(to, x, high < rest ? high : rest);
     for (ix l = rest; l < high; ++l) memcpy(to + 4 * (l - size), (const float *)&x + l, 4);
 }
 
-static inline v16 max16(v16 x, v16 y)
+static inline vec vec_max(vec x, vec y)
 {
-    const i16 more = x > y;
-    return (v16)(((i16)x & more) | ((i16)y & ~more));
+    const veci more = x > y;
+    return (vec)(((veci)x & more) | ((veci)y & ~more));
 }
 
 /* e to the x: 2 to a whole number, times a polynomial of the rest. */
-static inline v16 exp16(v16 x)
+static inline vec vec_exp(vec x)
 {
-    x = max16(x, all16(-87.0f));
-    x = -max16(-x, all16(-88.0f));
-    const v16 shift = all16(12582912.0f);
-    const v16 n = x * 1.44269504f + shift - shift;
-    const v16 r = x - n * 0.693359375f + n * 2.12194440e-4f;
-    v16 p = all16(1.9875691500e-4f);
+    x = vec_max(x, vec_all(-87.0f));
+    x = -vec_max(-x, vec_all(-88.0f));
+    const vec shift = vec_all(12582912.0f);
+    const vec n = x * 1.44269504f + shift - shift;
+    const vec r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    vec p = vec_all(1.9875691500e-4f);
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    return p * (v16)((__builtin_convertvector(n, i16) + 127) << 23);
+    return p * (vec)((__builtin_convertvector(n, veci) + 127) << 23);
 }
 
 /* Abramowitz and Stegun, 7.1.26. */
-static inline v16 erf16(v16 x)
+static inline vec vec_erf(vec x)
 {
-    const v16 y = max16(x, -x), t = 1.0f / (1.0f + 0.3275911f * y);
-    v16 p = all16(1.061405429f);
+    const vec y = vec_max(x, -x), t = 1.0f / (1.0f + 0.3275911f * y);
+    vec p = vec_all(1.061405429f);
     p = p * t - 1.453152027f;
     p = p * t + 1.421413741f;
     p = p * t - 0.284496736f;
     p = p * t + 0.254829592f;
-    const v16 e = 1.0f - p * t * exp16(-y * y);
-    const i16 below = x < all16(0.0f);
-    return (v16)(((i16)e & ~below) | ((i16)-e & below));
+    const vec e = 1.0f - p * t * vec_exp(-y * y);
+    const veci below = x < vec_all(0.0f);
+    return (vec)(((veci)e & ~below) | ((veci)-e & below));
 }
 
-static inline v16 first16(v16 x, ix high, float rest)
+static inline vec vec_first(vec x, ix high, float rest)
 {
-    const i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const i16 some = lane < (int32_t)high;
-    return (v16)(((i16)x & some) | ((i16)all16(rest) & ~some));
+    const veci lane = EACH_LANE, some = lane < (int32_t)high;
+    return (vec)(((veci)x & some) | ((veci)vec_all(rest) & ~some));
 }
 
-static inline float sum16(v16 x)
+/* The lanes turned by so many: what a lane is added to, or compared with. */
+static inline vec vec_turned(vec x, int32_t by)
 {
-    const i16 by8 = {8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7};
-    const i16 by4 = {4, 5, 6, 7, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7};
-    x += __builtin_shuffle(x, by8);
-    x += __builtin_shuffle(x, by4);
+    const veci lane = EACH_LANE;
+    return __builtin_shuffle(x, (lane + by) & (LANES - 1));
+}
+
+static inline float vec_sum(vec x)
+{
+#if LANES == 16
+    x += vec_turned(x, 8);
+#endif
+#if LANES >= 8
+    x += vec_turned(x, 4);
+#endif
     return (x[0] + x[1]) + (x[2] + x[3]);
 }
 
-static inline float most16(v16 x)
+static inline float vec_most(vec x)
 {
-    const i16 by8 = {8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7};
-    const i16 by4 = {4, 5, 6, 7, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7};
-    x = max16(x, __builtin_shuffle(x, by8));
-    x = max16(x, __builtin_shuffle(x, by4));
+#if LANES == 16
+    x = vec_max(x, vec_turned(x, 8));
+#endif
+#if LANES >= 8
+    x = vec_max(x, vec_turned(x, 4));
+#endif
     const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
     return a > b ? a : b;
 }
 
 static inline void softmax_row(unsigned char *row, ix size)
 {
-    v16 most = all16(-INFINITY), sum = all16(0.0f);
-    for (ix n = 0; n < size; n += 16) {
-        const ix wide = min_ix(16, size - n);
-        most = max16(most, first16(load16(row + 4 * n, 0, wide), wide, -INFINITY));
+    vec most = vec_all(-INFINITY), sum = vec_all(0.0f);
+    for (ix n = 0; n < size; n += LANES) {
+        const ix wide = min_ix(LANES, size - n);
+        most = vec_max(most, vec_first(vec_load(row + 4 * n, 0, wide), wide, -INFINITY));
     }
-    const float top = most16(most);
-    for (ix n = 0; n < size; n += 16) {
-        const ix wide = min_ix(16, size - n);
-        const v16 x = exp16(load16(row + 4 * n, 0, wide) - top);
-        sum += first16(x, wide, 0.0f);
-        store16(row + 4 * n, x, wide);
+    const float top = vec_most(most);
+    for (ix n = 0; n < size; n += LANES) {
+        const ix wide = min_ix(LANES, size - n);
+        const vec x = vec_exp(vec_load(row + 4 * n, 0, wide) - top);
+        sum += vec_first(x, wide, 0.0f);
+        vec_store(row + 4 * n, x, wide);
     }
-    const float over = 1.0f / sum16(sum);
-    for (ix n = 0; n < size; n += 16) {
-        const ix wide = min_ix(16, size - n);
-        store16(row + 4 * n, load16(row + 4 * n, 0, wide) * over, wide);
+    const float over = 1.0f / vec_sum(sum);
+    for (ix n = 0; n < size; n += LANES) {
+        const ix wide = min_ix(LANES, size - n);
+        vec_store(row + 4 * n, vec_load(row + 4 * n, 0, wide) * over, wide);
     }
 }
 
 static inline void norm_row(
     unsigned char *row, ix size, float epsilon, const unsigned char *scale, const unsigned char *bias)
 {
-    v16 sum = all16(0.0f), square = all16(0.0f);
-    for (ix n = 0; n < size; n += 16) sum += load16(row + 4 * n, 0, min_ix(16, size - n));
-    const float mean = sum16(sum) / (float)size;
-    for (ix n = 0; n < size; n += 16) {
-        const ix wide = min_ix(16, size - n);
-        const v16 x = first16(load16(row + 4 * n, 0, wide) - mean, wide, 0.0f);
+    vec sum = vec_all(0.0f), square = vec_all(0.0f);
+    for (ix n = 0; n < size; n += LANES) sum += vec_load(row + 4 * n, 0, min_ix(LANES, size - n));
+    const float mean = vec_sum(sum) / (float)size;
+    for (ix n = 0; n < size; n += LANES) {
+        const ix wide = min_ix(LANES, size - n);
+        const vec x = vec_first(vec_load(row + 4 * n, 0, wide) - mean, wide, 0.0f);
         square += x * x;
     }
-    const float spread = 1.0f / sqrtf(sum16(square) / (float)size + epsilon);
-    for (ix n = 0; n < size; n += 16) {
-        const ix wide = min_ix(16, size - n);
-        v16 x = (load16(row + 4 * n, 0, wide) - mean) * spread;
-        if (scale != NULL) x *= load16(scale + 4 * n, 0, wide);
-        if (bias != NULL) x += load16(bias + 4 * n, 0, wide);
-        store16(row + 4 * n, x, wide);
+    const float spread = 1.0f / sqrtf(vec_sum(square) / (float)size + epsilon);
+    for (ix n = 0; n < size; n += LANES) {
+        const ix wide = min_ix(LANES, size - n);
+        vec x = (vec_load(row + 4 * n, 0, wide) - mean) * spread;
+        if (scale != NULL) x *= vec_load(scale + 4 * n, 0, wide);
+        if (bias != NULL) x += vec_load(bias + 4 * n, 0, wide);
+        vec_store(row + 4 * n, x, wide);
     }
 }
 """
@@ -271,6 +316,14 @@ static inline void copy_bytes(unsigned char *restrict to, const unsigned char *r
         _mm512_mask_storeu_epi8(to + n, rest, _mm512_maskz_loadu_epi8(rest, from + n));
     }
 #else
+#if defined(__AVX__)
+    for (; n + 64 <= bytes; n += 64) {
+        const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)(from + n));
+        const __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(from + n + 32));
+        _mm256_storeu_si256((__m256i *)(void *)(to + n), low);
+        _mm256_storeu_si256((__m256i *)(void *)(to + n + 32), high);
+    }
+#endif
     memcpy(to + n, from + n, bytes - n);
 #endif
 }
@@ -468,10 +521,10 @@ int main(int argc, char **argv)
     if (!transfer(argv[3], 1, outputs, COUNT(outputs))) return 1;
     qsort(took, (size_t)runs, sizeof *took, lower);
     printf("{\\"scratchpad_bytes\\": %lu, \\"copied_bytes\\": %llu, \\"transfers\\": %lu, \\"steps\\": %lu,"
-           " \\"sums_beside_bytes\\": %lu, \\"guard_bytes_broken\\": %lu, \\"runs\\": %d,"
+           " \\"lanes\\": %d, \\"sums_beside_bytes\\": %lu, \\"guard_bytes_broken\\": %lu, \\"runs\\": %d,"
            " \\"least_nanoseconds\\": %lld, \\"median_nanoseconds\\": %lld}\\n",
            (unsigned long)PAD_BYTES, (unsigned long long)copied, (unsigned long)TRANSFERS,
-           (unsigned long)STEPS, (unsigned long)SUMS_BESIDE_BYTES, (unsigned long)broken, runs,
+           (unsigned long)STEPS, LANES, (unsigned long)SUMS_BESIDE_BYTES, (unsigned long)broken, runs,
            (long long)quickest, (long long)took[runs / 2]);
     free(dram);
     free(took);

@@ -17,9 +17,9 @@ from onchip.network import Operator
 from onchip.network.axes import ALL, Cut, Use
 from onchip.run.tiled.nests.kernel import Source
 
-__all__ = ["F32", "LANES", "ROWS_HIGH", "NoBlocks", "Operands", "Shape", "Tap", "bias_of", "follows", "wraps"]
+__all__ = ["F32", "ROWS_HIGH", "NoBlocks", "Operands", "Shape", "Tap", "bias_of", "follows", "wraps"]
 
-LANES, ROWS_HIGH = 16, 8
+ROWS_HIGH = 8
 MOST_TAPS = 25
 F32 = np.dtype(np.float32)
 
@@ -259,22 +259,22 @@ class Operands:
     def load(self, name: str, address: str, low: str, high: str) -> str:
         """Return the C of a vector of an operand: its lanes from `low` to `high`, or one element in all."""
         if not follows(self.use(name), self.shape.lanes):
-            return f"one16({address})"
+            return f"vec_one({address})"
         if self.contiguous(name):
             return self.lanes_from(self.place(name), address, low, high)
-        return f"apart16({address}, {self.stride(name, self.shape.lanes)}, {low}, {high})"
+        return f"vec_apart({address}, {self.stride(name, self.shape.lanes)}, {low}, {high})"
 
     def lanes_from(self, place: PlaceText, address: str, low: str, high: str) -> str:
         """Return the C of a vector at an address, its lanes from `low` to `high` side by side."""
         if not wraps(place.place):
-            return f"load16({address}, {low}, {high})"
-        return f"load_ring16({address}, {low}, {high}, {_rest(place, address)})"
+            return f"vec_load({address}, {low}, {high})"
+        return f"vec_load_ring({address}, {low}, {high}, {_rest(place, address)})"
 
     def lanes_to(self, place: PlaceText, address: str, value: str) -> str:
         """Return the statement that writes the first `wide` lanes of a vector to an address."""
         if not wraps(place.place):
-            return f"store16({address}, {value}, wide);"
-        return f"store_ring16({address}, {value}, wide, {_rest(place, address)});"
+            return f"vec_store({address}, {value}, wide);"
+        return f"vec_store_ring({address}, {value}, wide, {_rest(place, address)});"
 
     def taps(self) -> tuple[list[Tap], list[str]]:
         """Return the taps of a window, one where there is none, and the statements that say which exist."""

@@ -1,4 +1,4 @@
-"""The C of an operator as a unit with an array makes it: blocks of 8 rows of 16 floats.
+"""The C of an operator as a unit with an array makes it: blocks of 8 rows of as many floats as a vector has.
 
 The law of nests takes an array to make rows x lanes products a cycle (docs/nest-times.md). Here the lanes are
 the last side of the output, the rows another axis along which the operand that is loaded for all lanes does
@@ -18,7 +18,7 @@ from onchip.export.loops.steps import Compute
 from onchip.export.loops.text import bounds, literal
 from onchip.export.threads.blocks import LEAST_BLOCKS, Products
 from onchip.export.threads.chain import BINARY, ROWS, UNARY, Applied
-from onchip.export.threads.operands import F32, LANES, NoBlocks, address, wraps
+from onchip.export.threads.operands import F32, NoBlocks, address, wraps
 from onchip.run.tiled.nests.forms import Dim
 
 __all__ = ["VectorText"]
@@ -96,8 +96,8 @@ class Function(Products):
         lines += [f"static void {self.prefix}_run({said}, int first, int last)", "{"]
         for axis in outer:
             lines.append(f"for (ix v{axis} = lo{axis}; v{axis} < hi{axis}; ++v{axis}) {{")
-        lanes_loop = f"for (ix v{lanes} = lo{lanes}; v{lanes} < hi{lanes}; v{lanes} += {LANES}) {{"
-        wide = f"const ix wide = min_ix({LANES}, hi{lanes} - v{lanes});"
+        lanes_loop = f"for (ix v{lanes} = lo{lanes}; v{lanes} < hi{lanes}; v{lanes} += LANES) {{"
+        wide = f"const ix wide = min_ix(LANES, hi{lanes} - v{lanes});"
         lines += [lanes_loop, wide]
         if self.packable:
             lines += [f"if (hi{rows} - lo{rows} > {self.height * (LEAST_BLOCKS - 1)}) {{", *self.pack()]
@@ -128,7 +128,7 @@ class Function(Products):
                 f"if (hi{rows} - lo{rows} >= {self.height}) {{",
                 f"for (ix v{rows} = lo{rows}; v{rows} < hi{rows}; v{rows} += {self.height}) {{",
                 f"const ix row = min_ix(v{rows}, hi{rows} - {self.height}), begin = v{rows} - row;",
-                f"if (begin == 0 && wide == {LANES}) {block}, 0, {self.height}, {LANES});",
+                f"if (begin == 0 && wide == LANES) {block}, 0, {self.height}, LANES);",
                 f"else {block}, begin, {self.height}, wide);",
                 "}", "} else",
             ]  # fmt: skip
@@ -149,10 +149,10 @@ class Function(Products):
                 last = f"a{r}"
                 if self.chain.bias:
                     last += " + " + self.element(self.chain.bias, var)
-                body.append(f"const v16 c = {last};")
+                body.append(f"const vec c = {last};")
                 names[self.chain.total] = "c"
             for n, one in enumerate(before):
-                body.append(f"const v16 c{n} = {self.applied(one, names, var)};")
+                body.append(f"const vec c{n} = {self.applied(one, names, var)};")
                 names[one.result] = f"c{n}"
             wanted = before[-1].result if before else self.chain.total or self.first
             value = names[wanted] if wanted in names else self.element(wanted, var)
