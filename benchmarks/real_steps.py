@@ -23,7 +23,7 @@ from onchip.check import certify
 from onchip.check.nest_clock import work_of_axes
 from onchip.export.loops.lower import book_of
 from onchip.export.threads.c_threads import MadeThreads, threads_of
-from onchip.export.threads.frame import VECTORS
+from onchip.export.threads.lanes import VECTORS
 from onchip.export.threads.operands import ROWS_HIGH
 from onchip.machines.tile_rates import ArraySide, Channel, TileRates
 from onchip.network.axes import axes_of

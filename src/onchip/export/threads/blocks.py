@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onchip.export.threads.operands import NoBlocks, Operands, follows
+from onchip.export.threads.operands import NoBlocks, Operands, follows, rest_of
 
 __all__ = ["LEAST_BLOCKS", "MOST_PANEL", "Products"]
 
@@ -29,7 +29,7 @@ class Products(Operands):
         for r in range(self.height):
             start = begin
             if step.parts:
-                start += " : " + self.lanes_from(self.beside, self.put_at(self.beside, r), "0", "wide")
+                start += " : " + self.lanes_from(self.beside, self.put_at(self.beside, r), "all")
                 start = f"first ? {start}"
             lines.append(f"vec a{r} = {start};")
         x, w = chain.factors
@@ -67,15 +67,30 @@ class Products(Operands):
                             f"const unsigned char *p{heads[key]}_{r} = p{heads[key]}_0 + {r} * e{number};"
                         )
                         lines.append(f"OPAQUE(p{heads[key]}_{r});")
+        rests: dict[tuple[int, int], list[str]] = {}
+        for k, tap in enumerate(taps):
+            for number, name in enumerate(names):
+                if not self.rests(name):
+                    continue
+                # What is left of a ring is the same for all that is summed: its rows lie one behind another.
+                where, more = self.split(name, tap)
+                rows = self.of_rows(name, f"p{heads[number, str(where)]}_", f"e{number}")
+                rests[number, k] = [f"left{number}_{k}_{r}" for r in range(len(rows))]
+                for one, at in zip(rests[number, k], rows, strict=True):
+                    left = rest_of(self.place(name), at + (f" + {more}" if more else ""))
+                    lines.append(f"const ix {one} = {left};")
         if inner >= 0:
             lines.append(f"for (ix n = hi{inner} - lo{inner}; n > 0; --n) {{")
-        for tap in taps:
+        for k, tap in enumerate(taps):
             lines.append(f"if ({tap.there}) {{" if tap.there else "{")
             some = []
             for number, name in enumerate(names):
                 where, more = self.split(name, tap)
                 rows = self.of_rows(name, f"p{heads[number, str(where)]}_", f"e{number}")
-                loads = [self.load(name, one + (f" + {more}" if more else ""), *tap.lanes) for one in rows]
+                loads = [
+                    self.load(name, one + (f" + {more}" if more else ""), tap.lanes, rest)
+                    for one, rest in zip(rows, rests.get((number, k), [""] * len(rows)), strict=True)
+                ]
                 if len(loads) == 1:
                     lines.append(f"const vec f{number} = {loads[0]};")
                     loads = [f"f{number}"] * self.height
@@ -144,7 +159,8 @@ class Products(Operands):
         """Return the statements that fill the panel of the present lanes."""
         sums, name = list(self.cut.sums), self.loaded
         taps, lines = self.taps()
-        lines = ["{", "unsigned char *q = (unsigned char *)panel;", *lines]
+        lines = ["{", "const struct lanes all = lanes_of(0, wide);", "(void)all;", *lines]
+        lines.append("unsigned char *q = (unsigned char *)panel;")
         for axis in sums[:-1]:
             lines.append(f"for (ix v{axis} = lo{axis}; v{axis} < hi{axis}; ++v{axis}) {{")
         inner, heads = sums[-1], dict[str, int]()
@@ -160,7 +176,7 @@ class Products(Operands):
         for tap in taps:
             where, more = self.split(name, tap)
             head = f"x{heads[str(where)]}"
-            one = self.load(name, head + (f" + {more}" if more else ""), *tap.lanes)
+            one = self.load(name, head + (f" + {more}" if more else ""), tap.lanes)
             lines.append(
                 f"vec_store(q, {f'{tap.there} ? {one} : vec_all(0.0f)' if tap.there else one}, LANES);"
             )
@@ -193,7 +209,7 @@ class Products(Operands):
             lines += [f"const unsigned char *p0 = {self.at(name, start, zero)};"]
         at = self.of_rows(name, "p", "e")
         lines.append(f"for (ix n = (hi{inner} - lo{inner}) * {len(taps)}; n > 0; --n) {{")
-        lines.append("const vec f = vec_load(q, 0, LANES);")
+        lines.append("const vec f = vec_whole(q);")
         lines.append("q += 4 * LANES;")
         lines += [f"a{r} += vec_one({at[r % len(at)]}) * f;" for r in range(self.height)]
         lines += [f"p{r} += d;" for r in self.pointers(name)]

@@ -25,7 +25,8 @@ from onchip.export.loops.nest import NestSteps
 from onchip.export.loops.operators import OperatorText
 from onchip.export.loops.steps import Array, Compute, Copy, Place, Program, RunWhole, Step, Transfer
 from onchip.export.threads.blocks import MOST_PANEL
-from onchip.export.threads.frame import CHANNEL, HEAD, MAIN, TOOLS, VECTORS
+from onchip.export.threads.frame import CHANNEL, HEAD, MAIN, TOOLS
+from onchip.export.threads.lanes import VECTORS
 from onchip.export.threads.operands import bias_of
 from onchip.export.threads.order import Moved, Order, order_of
 from onchip.export.threads.vectors import VectorText

@@ -17,7 +17,18 @@ from onchip.network import Operator
 from onchip.network.axes import ALL, Cut, Use
 from onchip.run.tiled.nests.kernel import Source
 
-__all__ = ["F32", "ROWS_HIGH", "NoBlocks", "Operands", "Shape", "Tap", "bias_of", "follows", "wraps"]
+__all__ = [
+    "F32",
+    "ROWS_HIGH",
+    "NoBlocks",
+    "Operands",
+    "Shape",
+    "Tap",
+    "bias_of",
+    "follows",
+    "rest_of",
+    "wraps",
+]
 
 ROWS_HIGH = 8
 MOST_TAPS = 25
@@ -42,7 +53,7 @@ class Tap:
 
     where: Mapping[str, Mapping[int, str]]
     there: str
-    lanes: tuple[str, str]
+    lanes: str
 
     def of(self, name: str) -> Mapping[int, str]:
         return self.where.get(name, {})
@@ -117,8 +128,8 @@ def address(place: PlaceText, where: Sequence[str]) -> str:
     return f"{p.id}_to({', '.join(where)})"
 
 
-def _rest(place: PlaceText, at: str) -> str:
-    """Return the C of how many lanes of a ring along them lie from an address on, and of how many it has."""
+def rest_of(place: PlaceText, at: str) -> str:
+    """Return the C of how many elements of a ring along the lanes are left from an address on."""
     p = place.place
     size = p.most[p.ring or 0]
     place.functions["rest"] = [
@@ -127,7 +138,7 @@ def _rest(place: PlaceText, at: str) -> str:
         f"    return {size} - (ix)(at - pad - {place.base}) / {p.pitch} % {size};",
         "}",
     ]
-    return f"{p.id}_rest({at}), {size}"
+    return f"{p.id}_rest({at})"
 
 
 def bias_of(book: Book, op: Operator, source: Source) -> str:
@@ -256,25 +267,37 @@ class Operands:
                 return distance(place, n)
         return "0"
 
-    def load(self, name: str, address: str, low: str, high: str) -> str:
-        """Return the C of a vector of an operand: its lanes from `low` to `high`, or one element in all."""
+    def load(self, name: str, address: str, lanes: str, rest: str = "") -> str:
+        """Return the C of a vector of an operand: some of its lanes, or one element in all.
+
+        `rest` names the elements of its ring that are left from the address on, where they are known.
+        """
         if not follows(self.use(name), self.shape.lanes):
             return f"vec_one({address})"
         if self.contiguous(name):
-            return self.lanes_from(self.place(name), address, low, high)
-        return f"vec_apart({address}, {self.stride(name, self.shape.lanes)}, {low}, {high})"
+            return self.lanes_from(self.place(name), address, lanes, rest)
+        return f"vec_apart({address}, {self.stride(name, self.shape.lanes)}, {lanes})"
 
-    def lanes_from(self, place: PlaceText, address: str, low: str, high: str) -> str:
-        """Return the C of a vector at an address, its lanes from `low` to `high` side by side."""
-        if not wraps(place.place):
-            return f"vec_load({address}, {low}, {high})"
-        return f"vec_load_ring({address}, {low}, {high}, {_rest(place, address)})"
+    def rests(self, name: str) -> bool:
+        """Return whether vectors of an operand may go on behind the end of a ring along their lanes."""
+        along = follows(self.use(name), self.shape.lanes) and self.contiguous(name)
+        return along and wraps(self.place(name).place)
+
+    def lanes_from(self, place: PlaceText, address: str, lanes: str, rest: str = "") -> str:
+        """Return the C of a vector at an address, some of its lanes, which lie side by side."""
+        p = place.place
+        if not wraps(p):
+            return f"vec_load({address}, {lanes})"
+        left = rest or rest_of(place, address)
+        return f"vec_load_ring({address}, {lanes}, {left}, {p.most[p.ring or 0]})"
 
     def lanes_to(self, place: PlaceText, address: str, value: str) -> str:
         """Return the statement that writes the first `wide` lanes of a vector to an address."""
-        if not wraps(place.place):
+        p = place.place
+        if not wraps(p):
             return f"vec_store({address}, {value}, wide);"
-        return f"vec_store_ring({address}, {value}, wide, {_rest(place, address)});"
+        left = rest_of(place, address)
+        return f"vec_store_ring({address}, {value}, wide, {left}, {p.most[p.ring or 0]});"
 
     def taps(self) -> tuple[list[Tap], list[str]]:
         """Return the taps of a window, one where there is none, and the statements that say which exist."""
@@ -284,7 +307,7 @@ class Operands:
         if node.op_type != "Conv":
             if any(side is not None for name in (x, w) for side in self.use(name).slides):
                 raise NoBlocks
-            return [Tap({}, "", ("0", "wide"))], []
+            return [Tap({}, "", "all")], []
         dilations = next((list(a.ints) for a in node.attribute if a.name == "dilations"), [])
         use, sides = self.use(x), self.place(w).place.sides
         over = [n for n, side in enumerate(use.slides) if side is not None]
@@ -292,7 +315,7 @@ class Operands:
         free = [n for n, axis in enumerate(self.use(w).axes) if axis == ALL and sides[n] > 1]
         if len(kernel) != len(over) or prod(sides[n] for n in free) != prod(kernel) or len(free) > 1:
             raise NoBlocks
-        found, lines = [Tap({x: {}, w: dict.fromkeys(free, "0")}, "", ("0", "wide"))], list[str]()
+        found, lines = [Tap({x: {}, w: dict.fromkeys(free, "0")}, "", "all")], list[str]()
         for k, (side, high) in enumerate(zip(over, kernel, strict=True)):
             window = use.slides[side]
             assert window is not None
@@ -307,6 +330,7 @@ class Operands:
                     lines.append(
                         f"const ix from{t} = max_ix(0, min_ix(wide, -({at}))),"
                         f" to{t} = max_ix(from{t}, min_ix(wide, {size} - ({at})));"
+                        f" const struct lanes some{t} = lanes_of(from{t}, to{t});"
                     )
                 else:
                     lines.append(f"const int there{k}_{t} = {at} >= 0 && {at} < {size};")
@@ -314,7 +338,7 @@ class Operands:
                     flat = {n: str(int(i) * high + t) for n, i in one.where[w].items()}
                     where = {x: {**one.where[x], side: str(t * step)}, w: flat}
                     there = one.there if lane else " && ".join(filter(None, [one.there, f"there{k}_{t}"]))
-                    lanes = (f"from{t}", f"to{t}") if lane else one.lanes
+                    lanes = f"some{t}" if lane else one.lanes
                     found.append(Tap(where, there, lanes))
         found.sort(key=lambda one: [int(i) for i in one.where[w].values()])
         if len(found) > MOST_TAPS:

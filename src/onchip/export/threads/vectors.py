@@ -85,7 +85,8 @@ class Function(Products):
                     f"static inline __attribute__((always_inline)) void {name}(",
                     f"    {', '.join(inner)}, int first, int last, ix begin, ix end, ix wide)",
                     "{",
-                    "(void)first; (void)last; (void)begin; (void)end;",
+                    "const struct lanes all = lanes_of(0, wide);",
+                    "(void)first; (void)last; (void)begin; (void)end; (void)all;",
                 ]
                 if rows >= 0 and self.spread:
                     lines += [
@@ -220,7 +221,7 @@ class Function(Products):
         at = self.at(name, var)
         if self.row and not self.spread and self.by_row(self.use(name).axes):
             at += f" + {self.row} * {self.apart(self.use(name).axes, self.place(name))}"
-        return self.load(name, at, "0", "wide")
+        return self.load(name, at, "all")
 
     def applied(self, one: Applied, names: Mapping[str, str], var: Mapping[int, str]) -> str:
         """Return the C of a node's vector."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onchip.base.errors import InputError, Mismatch
+from onchip.base.errors import Mismatch
 from onchip.network import Operator, mask
 from onchip.network.axes import Buffer, Cut, axes_of
 from onchip.plans import Group
@@ -18,17 +18,17 @@ from onchip.run.poison import poison_of
 from onchip.run.state import State
 from onchip.run.tiled.executed import Executed, IllegalTiling
 from onchip.run.tiled.nests.abreast import Abreast
+from onchip.run.tiled.nests.chosen import constants_of, kernel_of, operands_of
 from onchip.run.tiled.nests.dram import Dram
-from onchip.run.tiled.nests.exact import InParts, Waiting
-from onchip.run.tiled.nests.forms import NotCompact, Span, box_of
-from onchip.run.tiled.nests.kernels import BoxKernel, Kernel, Read, Source
+from onchip.run.tiled.nests.exact import Waiting
+from onchip.run.tiled.nests.forms import Span, box_of
+from onchip.run.tiled.nests.kernels import Read
 from onchip.run.tiled.nests.levels import Beside, Compute, Home, Level, Turns
 from onchip.run.tiled.nests.lives import FINAL, NOTHING, PARTIAL, Accumulators, Life, in_slots
 from onchip.run.tiled.nests.online import OnlineKernel, Weighed
 from onchip.run.tiled.nests.places import places_of
-from onchip.run.tiled.nests.sources import in_sides, in_view, sources_of
+from onchip.run.tiled.nests.sources import in_view
 from onchip.run.tiled.nests.tree import Tree
-from onchip.run.tiled.nests.whole_nodes import WholeKernel
 from onchip.run.tiled.nests.whole_operands import finish_whole, lies_under, whole_lives
 
 if TYPE_CHECKING:
@@ -70,11 +70,16 @@ class NestRun:
             and (buffer.maker is None or b in self.leaving)
         }
         self.tree = Tree(nest, found, self.leaving, self.whole, state.plan.chip.accumulator_bytes)
-        self.sources = [self._sources(o) for o in range(len(operators))]
-        self.slow: dict[str, str] = {}
-        """The operators that run on whole operands for every box, and why."""
-        self.kernels = [self._kernel(o) for o in range(len(operators))]
-        self.dram = Dram(state, found, self._constants(), self.leaving - self.whole)
+        pairs = list(zip(operators, found.operators, strict=True))
+        self.sources = [operands_of(state, engine, op, cut, buffers) for op, cut in pairs]
+        self.kernels = [
+            kernel_of(
+                engine, op, cut, buffers[cut.writes.buffer], self.tree.computes[o].cut, self.sources[o],
+                integers=self._dtype(cut.writes.buffer).kind != "f",
+            )
+            for o, (op, cut) in enumerate(pairs)
+        ]  # fmt: skip
+        self.dram = Dram(state, found, constants_of(engine, self.sources), self.leaving - self.whole)
         self.spans: list[list[Span]] = [[(0, n) for n in cut.axes] for cut in found.operators]
         self.lives: dict[tuple[Home | None, int], Life] = {}
         self.home = {key: home for home in self.tree.homes for key in home.uses}
@@ -104,63 +109,6 @@ class NestRun:
         t = self.axes.buffers[b].tensor
         assert t is not None
         return self.state.slots.dtype[t]
-
-    def _sources(self, o: int) -> list[Source]:
-        """Return the operands and weights of an operator, in the order of their uses; refuse odd elements."""
-        op, state = self.operators[o], self.state
-        for t in op.inputs:
-            root = state.network.root[t]
-            for x in (t, root):
-                if state.slots.dtype[x] == np.float16 or state.slots.dtype[x].kind not in "fiub":
-                    raise self._refuse(f"its elements are {state.slots.dtype[x]}", f"tensor {state.name(x)}")
-            if state.slots.dtype[t] != state.slots.dtype[root]:
-                raise self._refuse("it is read as elements of another type", f"tensor {state.name(t)}")
-        [target] = op.outputs
-        if state.slots.dtype[target] == np.float16:
-            raise self._refuse(
-                f"its elements are {state.slots.dtype[target]}", f"tensor {state.name(target)}"
-            )
-        return sources_of(self.engine, op, self.axes.operators[o], self.axes.buffers)
-
-    def _refuse(self, why: str, item: str) -> InputError:
-        return InputError(f"cannot be run in tiles: {why}", item=item)
-
-    def _kernel(self, o: int) -> Kernel | OnlineKernel:
-        cut, op = self.axes.operators[o], self.operators[o]
-        split, output = self.tree.computes[o].cut, self.axes.buffers[cut.writes.buffer]
-        if cut.carries and split.intersection(cut.sums):
-            return OnlineKernel(self.engine, op, cut, self.sources[o])
-
-        def made(along: Collection[int]) -> Kernel:
-            try:
-                return BoxKernel(self.engine, op, cut, output, along, self.sources[o])
-            except InParts:
-                raise
-            except NotCompact as reason:
-                if set(along).intersection(cut.sums) and self._dtype(cut.writes.buffer).kind != "f":
-                    raise InParts(str(reason)) from None  # made at once, of what waits for the last part
-                self.slow[op.name] = str(reason)
-                return WholeKernel(self.engine, op, cut, output, along, self.sources[o])
-
-        try:
-            return made(split)
-        except InParts:
-            whole = set(split) - set(cut.sums)
-            return Waiting(cut, set(split), output, self.sources[o], lambda: made(whole))
-
-    def _constants(self) -> dict[int, Array]:
-        """Return the values of the constants in their sides; zeros for what is counted only."""
-        found: dict[int, Array] = {}
-        for sources in self.sources:
-            for source in sources:
-                if source.buffer.tensor is not None:
-                    continue
-                if not source.filled:
-                    found[source.use.buffer] = np.broadcast_to(np.uint8(0), source.buffer.sides)
-                    continue
-                value = self.engine.parts.constants[source.name]
-                found[source.use.buffer] = in_sides(value, source.buffer)
-        return found
 
     def _lay_out(self) -> None:
         state, group = self.state, self.group
