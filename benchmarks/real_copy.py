@@ -2,8 +2,8 @@
 
 A C program with the very copies of `onchip.export.threads` moves boxes of many shapes between an array out of
 caches, which stands for DRAM, and a scratchpad that the other core has just used: pieces of 64 bytes to
-16 KiB, as far apart again, up to 64 KiB in all, both ways. The least time of many turns counts; `fitted`
-finds the rate and the costs of a transfer and of a piece that are nearest.
+16 KiB, one or fifteen times as far apart again, up to 64 KiB in all, both ways. The least time of many
+turns counts; `fitted` finds the rate and the costs of a transfer and of a piece that are nearest.
 """
 
 from __future__ import annotations
@@ -68,14 +68,18 @@ int main(int argc, char **argv)
     uint32_t turn = 0;
     for (int stored = 0; stored < 2; ++stored)
         for (size_t piece = 64; piece <= 16384; piece *= 2)
-            for (size_t count = 1; count * piece <= 65536; count *= 4) {
-                const size_t far = count == 1 ? piece : 2 * piece;
+            for (size_t count = 1; count * piece <= 65536; count *= 4)
+            for (size_t apart = 2; apart <= (count == 1 ? 2 : 16); apart *= 8) {
+                const size_t far = count == 1 ? piece : apart * piece;
                 int64_t least = INT64_MAX;
                 for (int n = 0; n < turns; ++n) {
                     const size_t room = 4 * (far * count + 4096);
                     const size_t at = ((size_t)n * 1234567 % (ROOM - room)) & ~(size_t)63;
                     const size_t near = count * piece > 16384 ? 0 : 16384;
-                    for (size_t k = 0; k < room; k += 64) _mm_clflush(dram + at + k);
+                    for (size_t four = 0; four < 4; ++four)
+                        for (size_t k = 0; k < count; ++k)
+                            for (size_t line = 0; line < piece; line += 64)
+                                _mm_clflush(dram + at + four * (far * count + 4096) + k * far + line);
                     _mm_mfence();
                     atomic_store_explicit(&asked, ++turn, memory_order_release);
                     wait_for(&touched, turn);
@@ -89,7 +93,7 @@ int main(int argc, char **argv)
                     const int64_t took = now() - began;
                     if (took < least) least = took;
                 }
-                printf("%d %zu %zu %.1f\\n", stored, piece, count, (double)least / 4.0);
+                printf("%d %zu %zu %zu %.1f\\n", stored, piece, count, apart, (double)least / 4.0);
             }
     return 0;
 }
@@ -156,11 +160,15 @@ def _compile(folder: Path, name: str) -> None:
 
 @dataclass(frozen=True)
 class Copy:
-    """A box of `count` pieces of `piece` bytes, stored or loaded, and its least time in nanoseconds."""
+    """A box of `count` pieces of `piece` bytes, stored or loaded, and its least time in nanoseconds.
+
+    A piece begins `apart` pieces behind the one before it.
+    """
 
     stored: bool
     piece: int
     count: int
+    apart: int
     nanoseconds: float
 
 
@@ -171,7 +179,7 @@ def copies(folder: Path, turns: int, cores: Sequence[int]) -> list[Copy]:
     asked = ["./copies", str(turns), *map(str, cores)]
     done = subprocess.run(asked, check=True, cwd=folder, capture_output=True, text=True, timeout=600)
     rows = [line.split() for line in done.stdout.splitlines()]
-    return [Copy(bool(int(s)), int(piece), int(count), float(ns)) for s, piece, count, ns in rows]
+    return [Copy(bool(int(s)), int(piece), int(n), int(far), float(ns)) for s, piece, n, far, ns in rows]
 
 
 def fitted(rows: Sequence[Copy]) -> Channel:

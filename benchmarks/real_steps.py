@@ -8,6 +8,8 @@ vector operations for each element.
 from __future__ import annotations
 
 import json
+import math
+import statistics
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,20 +32,38 @@ from onchip.network.axes import axes_of
 from onchip.plans import Group, Leaf, Nest, Plan, PlanChip
 from onchip.readers.source import Source
 
-__all__ = ["ELEMENTS", "PRODUCTS", "TINY", "Alone", "Step", "built", "noted", "ran", "sides_here"]
+__all__ = [
+    "ELEMENTS",
+    "PRODUCTS",
+    "TINY",
+    "Alone",
+    "Step",
+    "built",
+    "fitted_array",
+    "noted",
+    "ran",
+    "sides_here",
+]
 
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-pthread", "-Wall", "-Wextra", "-Wno-psabi", "-Werror")
+MOST_BLOCK = 64
+"""Cycles of a block that are tried."""
 ANY = TileRates(10**9, (Channel(10**10),), 0, (ArraySide("out", 8), ArraySide("out", 8)))
 """Any chip: a plan of one step is the same on all."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step alone: its cycles by the law without those of every step, its vector operations, and its least
-    time in nanoseconds."""
+    """A step alone: by the law the cycles of its products, its blocks of outputs and its vector operations.
+
+    It takes so many nanoseconds at least.
+    """
 
     name: str
     cycles: int
+    blocks: int
+    full: bool
+    """True if the products lie on all sides: of depthwise ones and of one row they fill one."""
     vector: int
     nanoseconds: float
 
@@ -77,14 +97,14 @@ PRODUCTS = {
         f"product {m} x {n} x {k}": matmul(m, n, k)
         for m, n, k in (
             (32, 48, 72), (56, 64, 88), (80, 80, 104), (48, 112, 144), (72, 32, 168), (112, 64, 56),
-            (16, 96, 200), (1, 176, 152), (1, 96, 112),
+            (16, 96, 200), (1, 176, 152), (1, 96, 112), (64, 48, 20), (40, 64, 12), (48, 32, 32),
         )
     },
     **{
         f"convolution {o} of {c}, {h} x {w}, {k} x {k}": conv(c, o, h, w, k)
         for c, o, h, w, k in (
             (24, 40, 6, 24, 3), (8, 56, 9, 30, 3), (40, 16, 5, 16, 3), (56, 72, 4, 30, 1),
-            (104, 24, 6, 24, 1),
+            (104, 24, 6, 24, 1), (12, 48, 4, 24, 1), (24, 32, 5, 16, 1),
         )
     },
     **{
@@ -160,28 +180,54 @@ def noted(text: str) -> dict[str, list[tuple[float, float, float]]]:
     return found
 
 
-def counted(plan: Plan, made: MadeThreads, sides: Sequence[ArraySide]) -> tuple[int, int]:
-    """Return the cycles on an array and the vector operations of a plan of one step, by the law."""
+def fitted_array(steps: Sequence[Step], begun: float) -> tuple[float, int]:
+    """Return the clock in hertz and the cycles of a block that are nearest to steps that fill the array.
+
+    A step begins in `begun` nanoseconds. For so many cycles of a block the clock is the median of what the
+    steps say; the cycles are those with the least sum of the logarithms of predicted over measured.
+    """
+    kept = [one for one in steps if one.full]
+
+    def clock(block: int) -> float:
+        taken = [(one.cycles + block * one.blocks) / (one.nanoseconds - begun) for one in kept]
+        return 1e9 * statistics.median(taken)
+
+    def off(block: int) -> float:
+        hertz = clock(block)
+        law = [begun + (one.cycles + block * one.blocks) * 1e9 / hertz for one in kept]
+        return sum(abs(math.log(of / one.nanoseconds)) for of, one in zip(law, kept, strict=True))
+
+    block = min(range(MOST_BLOCK), key=off)
+    return clock(block), block
+
+
+def counted(plan: Plan, made: MadeThreads, sides: Sequence[ArraySide]) -> tuple[int, int, bool, int]:
+    """Return of a plan of one step, by the law, the cycles of its products, its blocks of outputs, whether it
+    fills all sides, and its vector operations."""
     axes = axes_of(plan.network, [0])
     assert not isinstance(axes, str)
     [work], [cut] = work_of_axes(plan.network, axes), axes.operators
-    cycles = 0
+    cycles, blocks, full = 0, 0, False
     if work.products:
         array = made.arrays[cut.name]
         on = {axis for side in array for axis in side}
-        cycles = work.products * int(
-            np.prod([n for axis, n in enumerate(cut.axes) if axis not in on], dtype=int)
-        )
+        free = [n if axis not in on else 1 for axis, n in enumerate(cut.axes)]
+        blocks = math.prod(free[: cut.outputs])
         for side, size in zip(array, sides, strict=True):
-            cycles *= -(-int(np.prod([cut.axes[axis] for axis in side], dtype=int)) // size.size)
-    return cycles, work.vector * int(np.prod(cut.axes[: cut.outputs], dtype=int))
+            blocks *= -(-math.prod(cut.axes[axis] for axis in side) // size.size)
+        full = all(
+            math.prod(cut.axes[axis] for axis in side) >= size.size
+            for side, size in zip(array, sides, strict=True)
+        )
+        cycles = blocks * work.products * math.prod(free[cut.outputs :])
+    return cycles, blocks, full, work.vector * int(np.prod(cut.axes[: cut.outputs], dtype=int))
 
 
 class Alone:
     """Programs of one step each, built once and measured as often as asked."""
 
     def __init__(self, folder: Path, models: dict[str, onnx.ModelProto]) -> None:
-        self.programs: list[tuple[str, int, int, Path]] = []
+        self.programs: list[tuple[str, int, int, bool, int, Path]] = []
         self.sides = sides_here()
         for name, model in models.items():
             own = folder / f"step{len(self.programs)}"
@@ -194,6 +240,6 @@ class Alone:
 
     def step(self, number: int, runs: int, cores: Sequence[int]) -> Step:
         """Run one of them; return its step."""
-        name, cycles, vector, binary = self.programs[number]
+        name, cycles, blocks, full, vector, binary = self.programs[number]
         _, text = ran(binary.parent, binary, runs, cores)
-        return Step(name, cycles, vector, noted(text)["step"][0][2])
+        return Step(name, cycles, blocks, full, vector, noted(text)["step"][0][2])

@@ -40,7 +40,7 @@ import onnx
 from page_marks import write
 from real_copy import Copy, Trip, copies, fitted, predicted
 from real_networks import REAL
-from real_steps import ELEMENTS, PRODUCTS, TINY, Alone, Step, built, noted, ran
+from real_steps import ELEMENTS, PRODUCTS, TINY, Alone, Step, built, fitted_array, noted, ran
 
 import onchip
 from onchip.check import certify
@@ -89,28 +89,31 @@ class Measured:
         tiles, [channel] = self.tiles, self.tiles.channels
         yield "```toml\n[tiles]"
         yield f"clock_hertz = {tiles.clock_hertz:_}\nstep_cycles = {tiles.step_cycles}"
+        yield f"block_cycles = {tiles.block_cycles}"
         yield f"vector_operations_per_second = {tiles.vector_operations_per_second:_}"
         yield f"[[tiles.channel]]\nbytes_per_second = {channel.bytes_per_second:_}"
         yield f"transfer_picoseconds = {channel.transfer_picoseconds:_}"
         yield f"piece_picoseconds = {channel.piece_picoseconds:_}\nburst_bytes = {channel.burst_bytes}"
         for side in tiles.sides:
             yield f'[[tiles.side]]\nkind = "{side.kind}"\nsize = {side.size}'
-        yield "```\n\n| bytes | pieces | of bytes | loads, ns | law | stores, ns | law |"
-        yield "|--:|--:|--:|--:|--:|--:|--:|"
-        stores = {(row.piece, row.count): row.nanoseconds for row in self.copies if row.stored}
+        yield "```\n\n| bytes | pieces | of bytes | apart | loads, ns | law | stores, ns | law |"
+        yield "|--:|--:|--:|--:|--:|--:|--:|--:|"
+        stores = {(row.piece, row.count, row.apart): row.nanoseconds for row in self.copies if row.stored}
         for row in self.copies:
             if not row.stored and row.count * row.piece in (1024, 16384):
-                law, other = predicted(row, channel), stores[row.piece, row.count]
+                law, other = predicted(row, channel), stores[row.piece, row.count, row.apart]
                 yield (
-                    f"| {row.count * row.piece:,} | {row.count} | {row.piece:,} | {row.nanoseconds:,.0f}"
+                    f"| {row.count * row.piece:,} | {row.count} | {row.piece:,}"
+                    f" | {row.piece * row.apart:,} | {row.nanoseconds:,.0f}"
                     f" | {law / row.nanoseconds - 1:+.0%} | {other:,.0f} | {law / other - 1:+.0%} |"
                 )
-        yield "\n| step alone | cycles | vector operations | ns | law |\n|---|--:|--:|--:|--:|"
+        yield "\n| step alone | cycles | blocks | vector operations | ns | law |\n|---|--:|--:|--:|--:|--:|"
         for one in self.steps:
-            cycles = (one.cycles + tiles.step_cycles) * 1e9 / tiles.clock_hertz
+            blocks = tiles.block_cycles * one.blocks
+            cycles = (one.cycles + blocks + tiles.step_cycles) * 1e9 / tiles.clock_hertz
             law = max(cycles, one.vector * 1e9 / (tiles.vector_operations_per_second or 1))
             yield (
-                f"| {one.name} | {one.cycles:,} | {one.vector:,} | {one.nanoseconds:,.0f}"
+                f"| {one.name} | {one.cycles:,} | {one.blocks:,} | {one.vector:,} | {one.nanoseconds:,.0f}"
                 f" | {law / one.nanoseconds - 1:+.0%} |"
             )
 
@@ -154,10 +157,12 @@ def measured(folder: Path, asked: argparse.Namespace, quiet: Quiet, alone: Alone
     some = quiet.run([partial(copies, folder, TURNS, asked.cores)] * asked.rounds)
     rows = [min(same, key=lambda row: row.nanoseconds) for same in zip(*some, strict=True)]
     least = quiet.steps(alone, asked.rounds, asked.cores)
-    clock = statistics.median(1e9 * one.cycles / one.nanoseconds for one in least if one.cycles)
+    clock, block = fitted_array(least, least[0].nanoseconds)
     vector = statistics.median(1e9 * one.vector / one.nanoseconds for one in least[1:] if not one.cycles)
     start = round(least[0].nanoseconds * clock / 1e9)
-    return Measured(TileRates(round(clock), (fitted(rows),), start, alone.sides, round(vector)), rows, least)
+    channels = (fitted(rows),)
+    tiles = TileRates(round(clock), channels, start, alone.sides, round(vector), block_cycles=block)
+    return Measured(tiles, rows, least)
 
 
 def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]] | None) -> Plan:

@@ -564,6 +564,7 @@ class TimedRates:
         *,
         clock: int,
         step_cycles: int,
+        block_cycles: int,
         channels: Sequence[TimedChannel],
         sides: Sequence[TimedSide],
         vector: int | None,

@@ -13,8 +13,9 @@ from onchip.check import check, layout_of
 from onchip.check.nest_clock import nest_times_of
 from onchip.check.nest_times import NoTimes, Timeline
 from onchip.machines.chip import parse_chip
+from onchip.machines.tile_rates import ArraySide
 from onchip.network import Network, OperatorSpec, Reach, Side
-from onchip.plans import Group, Plan, from_json, from_text, to_json, to_text
+from onchip.plans import Group, Leaf, Loop, Plan, from_json, from_text, to_json, to_text
 from oracles.nest_clock_trial import time_trial
 from timed_plans import CHIP, EXAMPLE, SPILLED, TILES, WORDED, chained, example, timed_plan
 
@@ -59,6 +60,28 @@ def test_the_time_line_of_the_worked_example() -> None:
     ]  # fmt: skip
 
 
+def test_every_block_of_outputs_takes_cycles_in_every_step_that_adds_to_it() -> None:
+    """`up` makes 2 x 1 blocks in a turn; `down` goes on with the sums of the same 2 x 2 in all three."""
+    line, chip = Timeline(), replace(CHIP, tiles=replace(TILES, block_cycles=2))
+    made = timed_plan(WORDED.network, [example(A=2, B=2)], [["up", "down"]], chip)
+    check(made)
+    nest_times_of(made, timeline=line)
+    assert [(end - start) // 1000 for _, _, start, end in line.steps] == [9 + 2 * 2, 9 + 4 * 2] * 3
+    sums = (ArraySide("out", 2), ArraySide("sum", 2))
+    chip = replace(CHIP, tiles=replace(TILES, block_cycles=2, sides=sums))
+    [loop] = example().body
+    assert isinstance(loop, Loop)
+    leaves = [Leaf("up", array=((0,), (2,))), Leaf("down", array=((0,), (2,)))]
+    nest = replace(example(), body=(replace(loop, body=tuple(leaves)),))
+    made, line = timed_plan(WORDED.network, [nest], [["up", "down"]], chip), Timeline()
+    nest_times_of(made, timeline=line)
+    # up: 2 x 2 blocks of 2 slices of its sum; down: 2 x 4 of one
+    assert [(end - start) // 1000 for _, _, start, end in line.steps] == [
+        1 + 4 * (2 + 2),
+        1 + 8 * (2 + 1),
+    ] * 3
+
+
 def test_both_forms_give_a_timed_plan_back() -> None:
     """Copies, channels, sides, `beside`, the order of what is kept; and names that need quotes."""
     fast, slow = TILES.channels[0], replace(TILES.channels[0], stores=False, bytes_per_second=7)
@@ -70,6 +93,9 @@ def test_both_forms_give_a_timed_plan_back() -> None:
         timed_plan(WORDED.network, [replace(nest, body=(loop,))], [["up", "down"]], chip),
         plan(SPILLED, z=2, A=2),
         chained(),
+        timed_plan(
+            WORDED.network, [example()], [["up", "down"]], replace(CHIP, tiles=replace(TILES, block_cycles=3))
+        ),
     ]
     for one in plans:
         assert from_text(to_text(one)) == one
@@ -78,6 +104,7 @@ def test_both_forms_give_a_timed_plan_back() -> None:
     assert "keep A:2@1 B:3@1" in to_text(plans[0])
     assert "run up array 0 | 1" in to_text(plans[0])
     assert "nest beside" in to_text(plans[2])
+    assert "step 1 block 3" in to_text(plans[3])
 
 
 def test_names_of_buffers_with_copies_may_need_quotes() -> None:
@@ -175,6 +202,7 @@ element = "int8"
 [tiles]
 clock_hertz = 1000000000
 step_cycles = 32
+block_cycles = 4
 vector_operations_per_second = 64000000000
 [[tiles.channel]]
 bytes_per_second = 6400000000
@@ -187,10 +215,11 @@ size = 32
 """
     tiles = parse_chip(text, "edge.toml").tiles
     assert tiles is not None
-    assert (tiles.step_cycles, tiles.channels[0].burst_bytes, tiles.sides[0].size) == (32, 64, 32)
+    assert (tiles.step_cycles, tiles.block_cycles) == (32, 4)
+    assert (tiles.channels[0].burst_bytes, tiles.sides[0].size) == (64, 32)
     for old, new, item in (
         (b"clock_hertz", b"clock", "tiles clock"),
-        (b"= 32\nvector", b"= 3.5\nvector", "tiles step_cycles"),
+        (b"= 32\nblock", b"= 3.5\nblock", "tiles step_cycles"),
         (b'"out"', b'"in"', "tiles side 1 kind"),
         (b"6400000000\ntransfer", b"0\ntransfer", "tiles"),
         (b"burst_bytes", b"bursts", "tiles channel 1 bursts"),

@@ -469,11 +469,12 @@ def _flat(whole: Sequence[int], index: Index) -> int:
 def _busy(group: SimGroup, at: int, ranges: Sequence[range], tiles: TileRates) -> int:
     cycles = tiles.step_cycles
     if group.work[at].products:
-        rows = group.work[at].products
-        sides = group.array.get(at, ())
+        rows, blocks = group.work[at].products, 1
+        sides, outputs = group.array.get(at, ()), group.axes.operators[at].outputs
         for axis, indices in enumerate(ranges):
             if not any(axis in side for side in sides):
                 rows *= len(indices)
+                blocks *= len(indices) if axis < outputs else 1
         for number, side in enumerate(sides):
             filled, lanes = 1, tiles.sides[number].size
             for axis in side:
@@ -483,7 +484,8 @@ def _busy(group: SimGroup, at: int, ranges: Sequence[range], tiles: TileRates) -
                 filled -= lanes
                 passes += 1
             rows *= passes
-        cycles += rows
+            blocks *= passes if all(axis < outputs for axis in side) else 1
+        cycles += rows + blocks * tiles.block_cycles
     return -(-cycles * PS // tiles.clock_hertz)
 
 

@@ -314,7 +314,7 @@ Time Walk::step(const Leaf& leaf, Time& work) const {
     std::int64_t cycles = problem_.rates.step_cycles, made = 1;
     for (std::size_t a = 0; a < op.outputs; ++a) made *= range(a).length();
     if (per.products) {
-        std::int64_t all = per.products;
+        std::int64_t blocks = 1, all = per.products;
         Set on = 0;
         if (leaf.array)
             for (std::size_t s = 0; s < leaf.array->size(); ++s) {
@@ -323,11 +323,11 @@ Time Walk::step(const Leaf& leaf, Time& work) const {
                     lies *= range(axis).length();
                     on |= one(axis);
                 }
-                all *= (lies + problem_.rates.sides[s].size - 1) / problem_.rates.sides[s].size;
+                (problem_.rates.sides[s].sums ? all : blocks) *= (lies + problem_.rates.sides[s].size - 1) / problem_.rates.sides[s].size;
             }
         for (std::size_t a = 0; a < op.axes.size(); ++a)
-            if (!has(on, a)) all *= range(a).length();
-        cycles += all;
+            if (!has(on, a)) (a < op.outputs ? blocks : all) *= range(a).length();
+        cycles += blocks * (problem_.rates.block_cycles + all);
     }
     work = problem_.cycle.of(cycles);
     Time longest = work;

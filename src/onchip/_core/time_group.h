@@ -35,7 +35,7 @@ struct ArraySide {
 };
 
 struct Rates {
-    std::int64_t clock = 1, step_cycles = 0;
+    std::int64_t clock = 1, step_cycles = 0, block_cycles = 0;
     std::vector<Channel> channels;
     std::vector<ArraySide> sides;
     std::optional<std::int64_t> vector, scratchpad;

@@ -257,7 +257,8 @@ void Layout::lay() {
         }
         Time best = never;
         for (const Array& array : problem.arrays[leaf.op]) {
-            Time all = problem.work[leaf.op].products;
+            // Steps that go on with a sum begin its blocks again.
+            Time all = problem.work[leaf.op].products, blocks = problem.rates.block_cycles;
             Set on = 0;
             for (std::size_t s = 0; s < array.size(); ++s) {
                 std::vector<Tiles> both{{1, 1}}, next;
@@ -271,13 +272,16 @@ void Layout::lay() {
                 Time fills = 0;
                 for (const Tiles& t : both) fills += t.count * ((t.length + problem.rates.sides[s].size - 1) / problem.rates.sides[s].size);
                 all = nests::times(all, fills);
+                if (!problem.rates.sides[s].sums) blocks = nests::times(blocks, fills);
             }
-            for (std::size_t a = 0; a < op.axes.size(); ++a)
-                if (!has(on, a)) {
-                    Time sum = 0;
-                    for (const Tiles& t : extents[a]) sum += t.length * t.count;
-                    all = nests::times(all, sum);
-                }
+            for (std::size_t a = 0; a < op.axes.size(); ++a) {
+                Time sum = 0, turns = 0;
+                for (const Tiles& t : extents[a]) sum += t.length * t.count, turns += t.count;
+                if (!has(on, a)) all = nests::times(all, sum);
+                if (a >= op.outputs) blocks = nests::times(blocks, turns);
+                else if (!has(on, a)) blocks = nests::times(blocks, sum);
+            }
+            all = nests::plus(all, blocks);
             if (all < best) {
                 best = all;
                 leaf.array = &array;

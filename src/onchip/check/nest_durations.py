@@ -115,11 +115,15 @@ class Durations:
         cycles = tiles.step_cycles
         if work.products:
             on = {axis for side in visit.array for axis in side}
-            rows = prod(
-                -(-prod(extents[axis] for axis in side) // size.size)
-                for side, size in zip(visit.array, tiles.sides, strict=False)
-            )
-            cycles += work.products * rows * prod(n for axis, n in enumerate(extents) if axis not in on)
+            blocks = prod(n for axis, n in enumerate(extents[: cut.outputs]) if axis not in on)
+            sums = prod(n for axis, n in enumerate(extents) if axis not in on and axis >= cut.outputs)
+            for side, size in zip(visit.array, tiles.sides, strict=False):
+                fills = -(-prod(extents[axis] for axis in side) // size.size)
+                if size.kind == "out":
+                    blocks *= fills
+                else:
+                    sums *= fills
+            cycles += blocks * (tiles.block_cycles + work.products * sums)
         busy = -(-cycles * PICOSECONDS // tiles.clock_hertz)
         longest, made = busy, prod(extents[: cut.outputs])
         if tiles.vector_operations_per_second is not None:

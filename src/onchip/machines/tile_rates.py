@@ -50,7 +50,8 @@ class ArraySide:
 class TileRates:
     """The rates at which a chip works on tiles. A rate that is None limits nothing.
 
-    Every step takes `step_cycles` of the clock; `sides` are those of the array of multipliers.
+    Every step takes `step_cycles` of the clock, and `block_cycles` for every block of outputs whose sums the
+    array holds at once: what it takes to fill and to drain. `sides` are those of the array of multipliers.
     """
 
     clock_hertz: int
@@ -59,6 +60,7 @@ class TileRates:
     sides: tuple[ArraySide, ...] = ()
     vector_operations_per_second: int | None = None
     scratchpad_bytes_per_second: int | None = None
+    block_cycles: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.channels) <= MAX_CHANNELS or len(self.sides) > MAX_SIDES:
@@ -66,6 +68,7 @@ class TileRates:
         figures: list[tuple[str, int | None, int]] = [
             ("clock_hertz", self.clock_hertz, 1),
             ("step_cycles", self.step_cycles, 0),
+            ("block_cycles", self.block_cycles, 0),
             ("vector_operations_per_second", self.vector_operations_per_second, 1),
             ("scratchpad_bytes_per_second", self.scratchpad_bytes_per_second, 1),
         ]
@@ -88,6 +91,7 @@ class TileRates:
 _TABLE = {
     "clock_hertz": int,
     "step_cycles": int,
+    "block_cycles": int,
     "vector_operations_per_second": int,
     "scratchpad_bytes_per_second": int,
     "channel": list,

@@ -1,6 +1,6 @@
 """The figures of a chip that give times to tiles, in the text form: lines of facts, one for each part.
 
-tiles clock 1000000000 step 128 vector 512000000000
+tiles clock 1000000000 step 128 block 16 vector 512000000000
 channel 32000000000 transfer 500000 piece 2000 burst 64 loads stores
 side sum 128
 """
@@ -14,14 +14,14 @@ from onchip.plans.text_words import Word, integer, names
 
 __all__ = ["TileFacts", "tile_lines"]
 
-_TILES = ("clock", "step", "vector", "scratchpad")
+_TILES = ("clock", "step", "block", "vector", "scratchpad")
 _CHANNEL = ("transfer", "piece", "burst")
 
 
 def tile_lines(tiles: TileRates) -> list[str]:
     """Return the lines of a chip's tile rates."""
     figures = (
-        tiles.clock_hertz, tiles.step_cycles,
+        tiles.clock_hertz, tiles.step_cycles, tiles.block_cycles or None,
         tiles.vector_operations_per_second, tiles.scratchpad_bytes_per_second,
     )  # fmt: skip
     stated = [f"{key} {n}" for key, n in zip(_TILES, figures, strict=True) if n is not None]
@@ -70,9 +70,11 @@ class TileFacts:
             return None
         if "clock" not in self.figures:
             raise ValueError("tiles need a clock")
-        clock, step = self.figures["clock"], self.figures.get("step", 0)
-        limits = (self.figures.get(key) for key in ("vector", "scratchpad"))
-        return TileRates(clock, tuple(self.channels), step, tuple(self.sides), *limits)
+        given = self.figures.get
+        return TileRates(
+            self.figures["clock"], tuple(self.channels), given("step", 0), tuple(self.sides),
+            given("vector"), given("scratchpad"), given("block", 0),
+        )  # fmt: skip
 
 
 def _figures(rest: Sequence[str], known: Sequence[str]) -> dict[str, int]:

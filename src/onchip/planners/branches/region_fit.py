@@ -112,6 +112,8 @@ def _choices(bodies: Sequence[Body], prefer: Bases) -> Iterator[dict[int, int]]:
         wanted = [at for at in prefer.get(body.cluster or "", ()) if _within(at, spans)]
         ends = [at for lo, hi in [*spans[:1], *spans[-1:], *spans[1:-1]] for at in (lo, hi)]
         options.append(list(dict.fromkeys(wanted + ends)))
+    if not all(options):  # one that what is given leaves no base
+        return
     if len(free) > 3:  # too many combinations: all low or high, by turns
         combinations = [
             tuple(o[(j + turn) % min(2, len(o))] for j, o in enumerate(options)) for turn in (0, 1)

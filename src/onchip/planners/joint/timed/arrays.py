@@ -46,23 +46,32 @@ def choices(cut: Cut, tiles: TileRates) -> Iterator[Array]:
             yield sides
 
 
-def cycles_of(array: Array, extents: Extents, tiles: TileRates) -> int:
-    """Return the cycles of the products of all steps, one product for every index."""
+def cycles_of(cut: Cut, array: Array, extents: Extents, products: int, tiles: TileRates) -> int:
+    """Return the cycles of all steps with so many products for every index: those of blocks, and of products.
+
+    Steps that go on with a sum begin its blocks again.
+    """
     on = {axis for side in array for axis in side}
-    found = prod(
-        sum(n * size for size, n in extents[axis].items()) for axis in range(len(extents)) if axis not in on
-    )
+    blocks, found = tiles.block_cycles, products
+    for axis, own_extents in enumerate(extents):
+        whole = sum(n * size for size, n in own_extents.items())
+        found *= 1 if axis in on else whole
+        if axis >= cut.outputs:
+            blocks *= sum(own_extents.values())
+        elif axis not in on:
+            blocks *= whole
     for side, own in zip(tiles.sides, array, strict=False):
         total = 0
         for combined in product(*(extents[axis].items() for axis in own)):
             times = prod(n for _, n in combined)
             total += times * -(-prod(size for size, _ in combined) // side.size)
         found *= total
-    return found
+        blocks *= total if side.kind == "out" else 1
+    return blocks + found
 
 
 def arrays_of(layout: Layout, tiles: TileRates, products: Sequence[int]) -> dict[str, tuple[Array, int]]:
-    """Return by operator the best sides for its axes, and the cycles of its products in all steps.
+    """Return by operator the best sides for its axes, and the cycles of its blocks and products in all steps.
 
     `products` are those of an index of each operator of the group; without any it lies on no array.
     """
@@ -73,10 +82,9 @@ def arrays_of(layout: Layout, tiles: TileRates, products: Sequence[int]) -> dict
             found[cut.name] = (), 0
             continue
         extents = _extents(layout, path)
-        best = min(
-            ((cycles_of(array, extents, tiles), n, array) for n, array in enumerate(choices(cut, tiles)))
-        )
-        found[cut.name] = best[2], best[0] * products[path.at]
+        ways = enumerate(choices(cut, tiles))
+        best = min((cycles_of(cut, way, extents, products[path.at], tiles), n, way) for n, way in ways)
+        found[cut.name] = best[2], best[0]
     return found
 
 

@@ -66,7 +66,7 @@ def _least_work_of(cut: Cut, indices: Sequence[int], work: Work, tiles: TileRate
     cycles = tiles.step_cycles
     if work.products:
         whole = [{n: 1} for n in indices]
-        cycles += work.products * min(cycles_of(array, whole, tiles) for array in choices(cut, tiles))
+        cycles += min(cycles_of(cut, way, whole, work.products, tiles) for way in choices(cut, tiles))
     least = -(-cycles * PICOSECONDS // tiles.clock_hertz)
     if tiles.vector_operations_per_second is not None:
         made = prod(indices[: cut.outputs])

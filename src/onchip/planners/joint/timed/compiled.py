@@ -342,6 +342,7 @@ def _rates(tiles: TileRates) -> _core.TimedRates:
     return _core.TimedRates(
         clock=tiles.clock_hertz,
         step_cycles=tiles.step_cycles,
+        block_cycles=tiles.block_cycles,
         channels=[
             _core.TimedChannel(
                 bytes_per_second=c.bytes_per_second,
