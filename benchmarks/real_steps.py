@@ -48,7 +48,7 @@ __all__ = [
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-pthread", "-Wall", "-Wextra", "-Wno-psabi", "-Werror")
 MOST_BLOCK = 64
 """Cycles of a block that are tried."""
-ANY = TileRates(10**9, (Channel(10**10),), 0, (ArraySide("out", 8), ArraySide("out", 8)))
+ANY = TileRates(10**9, (Channel(10**10),), 0, (ArraySide("out", 8),))
 """Any chip: a plan of one step is the same on all."""
 
 
@@ -63,7 +63,7 @@ class Step:
     cycles: int
     blocks: int
     full: bool
-    """True if the products lie on all sides: of depthwise ones and of one row they fill one."""
+    """True if what is loaded for all lanes serves all rows of a block: not of one row, or depthwise."""
     vector: int
     nanoseconds: float
 
@@ -122,13 +122,16 @@ ELEMENTS = {
 TINY = element("product with itself", 1, 16)
 
 
-def sides_here() -> tuple[ArraySide, ArraySide]:
-    """Return the sides of this machine's array: a block's rows, and the lanes of programs compiled here."""
+def sides_here() -> tuple[ArraySide]:
+    """Return the side of this machine's array: the lanes of programs compiled here.
+
+    The rows of a block lie in registers, one after the other.
+    """
     asked = f"{VECTORS}\nLANES"
     done = subprocess.run(
         ["gcc", *FLAGS, "-E", "-P", "-x", "c", "-"], input=asked, capture_output=True, text=True, check=True
     )
-    return ArraySide("out", ROWS_HIGH), ArraySide("out", int(done.stdout.split()[-1]))
+    return (ArraySide("out", int(done.stdout.split()[-1])),)
 
 
 def one_step(source: Source) -> Plan:
@@ -181,7 +184,7 @@ def noted(text: str) -> dict[str, list[tuple[float, float, float]]]:
 
 
 def fitted_array(steps: Sequence[Step], begun: float) -> tuple[float, int]:
-    """Return the clock in hertz and the cycles of a block that are nearest to steps that fill the array.
+    """Return the clock in hertz and the cycles of a block that are nearest to steps with full blocks.
 
     A step begins in `begun` nanoseconds. For so many cycles of a block the clock is the median of what the
     steps say; the cycles are those with the least sum of the logarithms of predicted over measured.
@@ -202,22 +205,22 @@ def fitted_array(steps: Sequence[Step], begun: float) -> tuple[float, int]:
 
 
 def counted(plan: Plan, made: MadeThreads, sides: Sequence[ArraySide]) -> tuple[int, int, bool, int]:
-    """Return of a plan of one step, by the law, the cycles of its products, its blocks of outputs, whether it
-    fills all sides, and its vector operations."""
+    """Return of a plan of one step, by the law, the cycles of its products, its blocks of outputs, whether
+    its blocks are full, and its vector operations."""
     axes = axes_of(plan.network, [0])
     assert not isinstance(axes, str)
     [work], [cut] = work_of_axes(plan.network, axes), axes.operators
     cycles, blocks, full = 0, 0, False
     if work.products:
-        array = made.arrays[cut.name]
+        rows, *array = made.arrays[cut.name]
         on = {axis for side in array for axis in side}
         free = [n if axis not in on else 1 for axis, n in enumerate(cut.axes)]
         blocks = math.prod(free[: cut.outputs])
         for side, size in zip(array, sides, strict=True):
             blocks *= -(-math.prod(cut.axes[axis] for axis in side) // size.size)
-        full = all(
-            math.prod(cut.axes[axis] for axis in side) >= size.size
-            for side, size in zip(array, sides, strict=True)
+        both = {*rows, *array[0]}
+        full = math.prod(cut.axes[axis] for axis in rows) >= ROWS_HIGH and not any(
+            both <= {*use.axes, *(side.axis for side in use.slides if side is not None)} for use in cut.reads
         )
         cycles = blocks * work.products * math.prod(free[cut.outputs :])
     return cycles, blocks, full, work.vector * int(np.prod(cut.axes[: cut.outputs], dtype=int))

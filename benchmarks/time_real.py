@@ -6,8 +6,8 @@
 First the chip: copies by themselves (`real_copy.py`) give the channel, steps by themselves (`real_steps.py`)
 the clock of the array, the cycles of every step and the rate of vector operations. Then each network of
 `real_networks.py` is planned for the shortest time on that chip, and becomes a C program of two threads
-(`onchip export --to threads`): one serves the channel in the law's order, one runs the steps. The array's
-sides are laid as the program lays them, and the checker prices that plan: *predicted*. The program runs
+(`onchip export --to threads`): one serves the channel in the law's order, one runs the steps. The lanes of
+products are laid as the program lays them, and the checker prices that plan: *predicted*. The program runs
 `--runs` times in each of `--rounds` rounds, with DRAM out of all caches before every run: *least*, and the
 median of all. Its outputs are those of onnxruntime within 1e-4, its bytes the plan's. A second build notes
 when every step and transfer begins and ends: *steps* and *transfers* are what they took together in the
@@ -166,7 +166,7 @@ def measured(folder: Path, asked: argparse.Namespace, quiet: Quiet, alone: Alone
 
 
 def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]] | None) -> Plan:
-    """Return a plan with its products on the array as the program lays them, if given, certified anew."""
+    """Return a plan with the lanes of its products as the program has them, if given, certified anew."""
     products = {op.name for op in plan.network.operators if op.work}
 
     def put(item: Loop | Leaf) -> Loop | Leaf:
@@ -174,7 +174,7 @@ def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]] | None) -> P
             return replace(item, body=tuple(put(inner) for inner in item.body))
         if arrays is None:
             return item
-        return replace(item, array=arrays.get(item.operator, ()) if item.operator in products else ())
+        return replace(item, array=arrays.get(item.operator, ())[1:] if item.operator in products else ())
 
     groups = [
         replace(group, tiling=replace(group.tiling, body=tuple(put(item) for item in group.tiling.body)))
