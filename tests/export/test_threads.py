@@ -173,6 +173,22 @@ def test_a_ring_along_lanes(lanes: int, tile: int, filters: int, tmp_path: Path)
 
 
 @needs_compiler
+@pytest.mark.parametrize(("lanes", "tile"), [(4, 3), (8, 8), (8, 21), (16, 21)])
+def test_a_factor_that_lies_turned(lanes: int, tile: int, tmp_path: Path) -> None:
+    """Vectors of the columns of a matrix whose rows are summed: from squares that are turned, and rests."""
+    text = """net (float[21,37] x) => (float[21,43] y) {
+      y = Gemm <transB = 1> (x, w) }"""
+
+    def nest(names: tuple[str, ...]) -> Nest:
+        [op] = names
+        return Nest((Loop(((op, 0),), tile, (Loop(((op, 2),), 19, (Leaf(op),)),)),))
+
+    model, plan = nested(tmp_path, text, nest, w=(43, 37))
+    assert "vec_turn(q" in threads_of(plan, model).source
+    turns_ran(tmp_path, plan, model, f"-DLANES={lanes}")
+
+
+@needs_compiler
 @pytest.mark.parametrize("columns", [6, 8, 13])
 def test_rows_of_a_ring_lie_alike_in_every_turn(columns: int, tmp_path: Path) -> None:
     """The first rows of the next columns, which are more or fewer, come while the last of these are read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onchip.export.threads.operands import NoBlocks, Operands, follows, rest_of
+from onchip.export.threads.operands import F32, NoBlocks, Operands, follows, rest_of
 
 __all__ = ["LEAST_BLOCKS", "MOST_PANEL", "Products"]
 
@@ -13,6 +13,8 @@ LEAST_BLOCKS, MOST_PANEL = 3, 1024
 class Products(Operands):
     """The statements that sum the products of a block into `a0`, `a1`, ... one index after the other."""
 
+    least_rows = 1
+    """The fewest rows of a step for which a panel is made."""
     packed = False
     """True where the factor with lanes is read from its panel."""
 
@@ -134,10 +136,14 @@ class Products(Operands):
 
         That takes a pass over it, and is left out where few blocks of rows use it.
         """
-        if self.shape.rows < 0 or -(-self.cut.axes[self.shape.rows] // self.height) < LEAST_BLOCKS:
+        if self.shape.rows < 0 or not self.cut.sums:
             return False
         loaded = [name for name in self.chain.factors if follows(self.use(name), self.shape.lanes)]
-        if len(loaded) != 1 or not self.cut.sums:
+        if len(loaded) != 1:
+            return False
+        # What has its lanes apart is turned for a single block, too: else each vector is gathered.
+        self.least_rows = 1 if not self.contiguous(loaded[0]) else self.height * (LEAST_BLOCKS - 1) + 1
+        if self.cut.axes[self.shape.rows] < self.least_rows:
             return False
         self.loaded, (self.other,) = loaded[0], [n for n in self.chain.factors if n != loaded[0]]
         taps, _ = self.taps()
@@ -155,6 +161,10 @@ class Products(Operands):
             self.count *= self.cut.axes[axis]
         return self.count <= MOST_PANEL
 
+    def turns(self, name: str, inner: int) -> bool:
+        """Return whether a factor has its lanes apart, and what is summed along an axis side by side."""
+        return not self.contiguous(name) and self.stride(name, inner) == str(F32.itemsize)
+
     def pack(self) -> list[str]:
         """Return the statements that fill the panel of the present lanes."""
         sums, name = list(self.cut.sums), self.loaded
@@ -164,6 +174,13 @@ class Products(Operands):
         for axis in sums[:-1]:
             lines.append(f"for (ix v{axis} = lo{axis}; v{axis} < hi{axis}; ++v{axis}) {{")
         inner, heads = sums[-1], dict[str, int]()
+        if len(taps) == 1 and self.turns(name, inner):
+            where, more = self.split(name, taps[0])
+            at = self.at(name, self.var | {inner: f"lo{inner}"}, where) + (f" + {more}" if more else "")
+            apart = self.stride(name, self.shape.lanes)
+            lines.append(f"vec_turn(q, {at}, {apart}, hi{inner} - lo{inner}, all);")
+            lines.append(f"q += 4 * LANES * (hi{inner} - lo{inner});")
+            return [*lines, *["}"] * len(sums)]
         for tap in taps:
             where, _ = self.split(name, tap)
             if str(where) not in heads:

@@ -135,6 +135,34 @@ static inline void vec_store_ring(unsigned char *to, vec x, ix high, ix rest, ix
     for (ix l = rest; l < high; ++l) memcpy(to + 4 * (l - size), (const float *)&x + l, 4);
 }
 
+/* A vector of each of `count` columns of rows that lie `stride` apart, one behind the other to `to`. */
+static inline void vec_turn(
+    unsigned char *to, const unsigned char *from, ix stride, ix count, struct lanes of)
+{
+    const veci lane = EACH_LANE;
+    ix n = 0;
+    for (; of.high >= LANES && n + LANES <= count; n += LANES) {
+        vec rows[LANES];
+#pragma GCC unroll 16
+        for (int l = 0; l < LANES; ++l) rows[l] = vec_whole(from + stride * l + 4 * n);
+        /* Squares of 1, 2, 4, ... beside the diagonal change places. */
+#pragma GCC unroll 4
+        for (int by = 1; by < LANES; by *= 2) {
+            const veci right = (lane & by) != 0;
+#pragma GCC unroll 16
+            for (int l = 0; l < LANES; ++l) {
+                if (l & by) continue;
+                const vec a = rows[l], b = rows[l + by];
+                rows[l] = __builtin_shuffle(a, b, (right & (LANES + lane - by)) | (~right & lane));
+                rows[l + by] = __builtin_shuffle(a, b, (right & (LANES + lane)) | (~right & (lane + by)));
+            }
+        }
+#pragma GCC unroll 16
+        for (int l = 0; l < LANES; ++l) vec_store(to + 4 * LANES * (n + l), rows[l], LANES);
+    }
+    for (; n < count; ++n) vec_store(to + 4 * LANES * n, vec_apart(from + 4 * n, stride, of), LANES);
+}
+
 static inline vec vec_max(vec x, vec y)
 {
     const veci more = x > y;

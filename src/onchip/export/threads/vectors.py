@@ -16,7 +16,7 @@ from onchip.export.loops.operators import OperatorText
 from onchip.export.loops.places import PlaceText
 from onchip.export.loops.steps import Compute
 from onchip.export.loops.text import bounds, literal
-from onchip.export.threads.blocks import LEAST_BLOCKS, Products
+from onchip.export.threads.blocks import Products
 from onchip.export.threads.chain import BINARY, ROWS, UNARY, Applied
 from onchip.export.threads.operands import F32, NoBlocks, address, wraps
 from onchip.run.tiled.nests.forms import Dim
@@ -101,7 +101,7 @@ class Function(Products):
         wide = f"const ix wide = min_ix(LANES, hi{lanes} - v{lanes});"
         lines += [lanes_loop, wide]
         if self.packable:
-            lines += [f"if (hi{rows} - lo{rows} > {self.height * (LEAST_BLOCKS - 1)}) {{", *self.pack()]
+            lines += [f"if (hi{rows} - lo{rows} >= {self.least_rows}) {{", *self.pack()]
             lines += [*self.blocks(given, "_of_panel"), "} else {", *self.blocks(given, ""), "}"]
         else:
             lines += self.blocks(given, "")
