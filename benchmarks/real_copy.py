@@ -36,19 +36,22 @@ static void pin(int to)
 
 PROGRAM = """
 #define ROOM ((size_t)64 << 20)
+#define HALF ((size_t)512 << 10)
 static _Alignas(64) unsigned char pad[1 << 20];
 static unsigned char *dram;
 static _Atomic uint32_t touched, asked;
 static volatile unsigned sink;
 
-/* The other core has read and written the scratchpad before it is copied to again. */
+/* While one half of the scratchpad is copied to, the other core reads and writes the one that was copied to
+   before, as steps do with what a fetch ahead of them left. */
 static void *toucher(void *unused)
 {
     (void)unused;
     pin(core[1]);
     for (uint32_t n = 1; n; ++n) {
         wait_for(&asked, n);
-        for (size_t k = 0; k < 131072; k += 64) ++pad[k];
+        unsigned char *before = pad + (n & 1 ? 0 : HALF);
+        for (size_t k = 0; k < 131072; k += 64) ++before[k];
         atomic_store_explicit(&touched, n, memory_order_release);
     }
     return NULL;
@@ -81,13 +84,14 @@ int main(int argc, char **argv)
                             for (size_t line = 0; line < piece; line += 64)
                                 _mm_clflush(dram + at + four * (far * count + 4096) + k * far + line);
                     _mm_mfence();
-                    atomic_store_explicit(&asked, ++turn, memory_order_release);
                     wait_for(&touched, turn);
+                    atomic_store_explicit(&asked, ++turn, memory_order_release);
+                    unsigned char *half = pad + (turn & 1 ? HALF : 0);
                     const int64_t began = now();
                     for (size_t four = 0; four < 4; ++four)
                         for (size_t k = 0; k < count; ++k) {
                             unsigned char *there = dram + at + four * (far * count + 4096) + k * far;
-                            unsigned char *here = pad + four * near + k * piece;
+                            unsigned char *here = half + four * near + k * piece;
                             if (stored) store_piece(there, here, piece); else load_piece(here, there, piece);
                         }
                     const int64_t took = now() - began;
