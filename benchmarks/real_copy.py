@@ -2,8 +2,8 @@
 
 A C program with the very copies of `onchip.export.threads` moves boxes of many shapes between an array out of
 caches, which stands for DRAM, and a scratchpad that the other core has just used: pieces of 64 bytes to
-16 KiB, one or fifteen times as far apart again, up to 64 KiB in all, both ways. The least time of many
-turns counts; `fitted` finds the rate and the costs of a transfer and of a piece that are nearest.
+16 KiB, each the third or the eleventh of such pieces of DRAM, up to 64 KiB in all, both ways. The least
+time of many turns counts; `fitted` finds the rate and the costs of a transfer and a piece that are nearest.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     for (int stored = 0; stored < 2; ++stored)
         for (size_t piece = 64; piece <= 16384; piece *= 2)
             for (size_t count = 1; count * piece <= 65536; count *= 4)
-            for (size_t apart = 2; apart <= (count == 1 ? 2 : 16); apart *= 8) {
+            for (size_t apart = 3; apart <= (count == 1 ? 3 : 11); apart += 8) {
                 const size_t far = count == 1 ? piece : apart * piece;
                 int64_t least = INT64_MAX;
                 for (int n = 0; n < turns; ++n) {

@@ -48,7 +48,7 @@ __all__ = [
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-pthread", "-Wall", "-Wextra", "-Wno-psabi", "-Werror")
 MOST_BLOCK = 64
 """Cycles of a block that are tried."""
-ANY = TileRates(10**9, (Channel(10**10),), 0, (ArraySide("out", 8),))
+ANY = TileRates(10**9, (Channel(10**10),), 0, (ArraySide("out", 8), ArraySide("out", 8)), own_operands=True)
 """Any chip: a plan of one step is the same on all."""
 
 
@@ -122,16 +122,13 @@ ELEMENTS = {
 TINY = element("product with itself", 1, 16)
 
 
-def sides_here() -> tuple[ArraySide]:
-    """Return the side of this machine's array: the lanes of programs compiled here.
-
-    The rows of a block lie in registers, one after the other.
-    """
+def sides_here() -> tuple[ArraySide, ArraySide]:
+    """Return the sides of this machine's array: a block's rows, and the lanes of programs compiled here."""
     asked = f"{VECTORS}\nLANES"
     done = subprocess.run(
         ["gcc", *FLAGS, "-E", "-P", "-x", "c", "-"], input=asked, capture_output=True, text=True, check=True
     )
-    return (ArraySide("out", int(done.stdout.split()[-1])),)
+    return ArraySide("out", ROWS_HIGH), ArraySide("out", int(done.stdout.split()[-1]))
 
 
 def one_step(source: Source) -> Plan:
@@ -212,13 +209,14 @@ def counted(plan: Plan, made: MadeThreads, sides: Sequence[ArraySide]) -> tuple[
     [work], [cut] = work_of_axes(plan.network, axes), axes.operators
     cycles, blocks, full = 0, 0, False
     if work.products:
-        rows, *array = made.arrays[cut.name]
+        array = made.arrays[cut.name]
+        rows, lanes = array
         on = {axis for side in array for axis in side}
         free = [n if axis not in on else 1 for axis, n in enumerate(cut.axes)]
         blocks = math.prod(free[: cut.outputs])
         for side, size in zip(array, sides, strict=True):
             blocks *= -(-math.prod(cut.axes[axis] for axis in side) // size.size)
-        both = {*rows, *array[0]}
+        both = {*rows, *lanes}
         full = math.prod(cut.axes[axis] for axis in rows) >= ROWS_HIGH and not any(
             both <= {*use.axes, *(side.axis for side in use.slides if side is not None)} for use in cut.reads
         )

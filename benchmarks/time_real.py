@@ -6,8 +6,8 @@
 First the chip: copies by themselves (`real_copy.py`) give the channel, steps by themselves (`real_steps.py`)
 the clock of the array, the cycles of every step and the rate of vector operations. Then each network of
 `real_networks.py` is planned for the shortest time on that chip, and becomes a C program of two threads
-(`onchip export --to threads`): one serves the channel in the law's order, one runs the steps. The lanes of
-products are laid as the program lays them, and the checker prices that plan: *predicted*. The program runs
+(`onchip export --to threads`): one serves the channel in the law's order, one runs the steps. The array's
+sides are laid as the program lays them, and the checker prices that plan: *predicted*. The program runs
 `--runs` times in each of `--rounds` rounds, with DRAM out of all caches before every run: *least*, and the
 median of all. Its outputs are those of onnxruntime within 1e-4, its bytes the plan's. A second build notes
 when every step and transfer begins and ends: *steps* and *transfers* are what they took together in the
@@ -89,7 +89,7 @@ class Measured:
         tiles, [channel] = self.tiles, self.tiles.channels
         yield "```toml\n[tiles]"
         yield f"clock_hertz = {tiles.clock_hertz:_}\nstep_cycles = {tiles.step_cycles}"
-        yield f"block_cycles = {tiles.block_cycles}"
+        yield f"block_cycles = {tiles.block_cycles}\nown_operands = true"
         yield f"vector_operations_per_second = {tiles.vector_operations_per_second:_}"
         yield f"[[tiles.channel]]\nbytes_per_second = {channel.bytes_per_second:_}"
         yield f"transfer_picoseconds = {channel.transfer_picoseconds:_}"
@@ -161,12 +161,14 @@ def measured(folder: Path, asked: argparse.Namespace, quiet: Quiet, alone: Alone
     vector = statistics.median(1e9 * one.vector / one.nanoseconds for one in least[1:] if not one.cycles)
     start = round(least[0].nanoseconds * clock / 1e9)
     channels = (fitted(rows),)
-    tiles = TileRates(round(clock), channels, start, alone.sides, round(vector), block_cycles=block)
+    tiles = TileRates(
+        round(clock), channels, start, alone.sides, round(vector), block_cycles=block, own_operands=True
+    )
     return Measured(tiles, rows, least)
 
 
 def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]] | None) -> Plan:
-    """Return a plan with the lanes of its products as the program has them, if given, certified anew."""
+    """Return a plan with its products on the array as the program lays them, if given, certified anew."""
     products = {op.name for op in plan.network.operators if op.work}
 
     def put(item: Loop | Leaf) -> Loop | Leaf:
@@ -174,7 +176,7 @@ def laid(plan: Plan, arrays: dict[str, tuple[tuple[int, ...], ...]] | None) -> P
             return replace(item, body=tuple(put(inner) for inner in item.body))
         if arrays is None:
             return item
-        return replace(item, array=arrays.get(item.operator, ())[1:] if item.operator in products else ())
+        return replace(item, array=arrays.get(item.operator, ()) if item.operator in products else ())
 
     groups = [
         replace(group, tiling=replace(group.tiling, body=tuple(put(item) for item in group.tiling.body)))

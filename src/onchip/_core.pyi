@@ -565,6 +565,7 @@ class TimedRates:
         clock: int,
         step_cycles: int,
         block_cycles: int,
+        own_operands: bool,
         channels: Sequence[TimedChannel],
         sides: Sequence[TimedSide],
         vector: int | None,

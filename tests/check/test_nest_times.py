@@ -82,6 +82,20 @@ def test_every_block_of_outputs_takes_cycles_in_every_step_that_adds_to_it() -> 
     ] * 3
 
 
+def test_an_operand_may_vary_along_two_sides_where_multipliers_have_their_own() -> None:
+    """A depthwise product of 4 channels by 6 columns on 2 x 2: 2 x 3 blocks of 3 products."""
+    net = network_of("c=4 x=6 d=3", ["deep MatMul: h(c,x) = a(c,x,d) W(c,d)"], ["a"], ["h"])
+    nest, _ = nest_of(net, ["keep a W h", "run deep array c | x"])
+    with pytest.raises(IllegalPlan, match="lays a along two sides for outputs"):
+        check(timed_plan(net.network, [nest], [["deep"]]))
+    chip = replace(CHIP, tiles=replace(TILES, own_operands=True))
+    made, line = timed_plan(net.network, [nest], [["deep"]], chip), Timeline()
+    check(made)
+    nest_times_of(made, timeline=line)
+    assert [(end - start) // 1000 for _, _, start, end in line.steps] == [1 + 2 * 3 * 3]
+    assert from_text(to_text(made)) == from_json(to_json(made)) == made
+
+
 def test_both_forms_give_a_timed_plan_back() -> None:
     """Copies, channels, sides, `beside`, the order of what is kept; and names that need quotes."""
     fast, slow = TILES.channels[0], replace(TILES.channels[0], stores=False, bytes_per_second=7)

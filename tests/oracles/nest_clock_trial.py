@@ -58,6 +58,7 @@ def random_tiles(random: Random) -> TileRates:
         random.choice((None, 10**9, 10**8)),
         # Drawn apart from all others, of which seeds that are known keep theirs.
         block_cycles=Random(f"{channels} {sides}").choice((0, 0, 1, 7, 400)),
+        own_operands=Random(f"{sides} {channels}").random() < 0.2,
     )
 
 

@@ -40,7 +40,7 @@ void bind(nb::module_& m) {
                    Field("stores", &Channel::stores));
     given<ArraySide>(m, "TimedSide", Field("sums", &ArraySide::sums), Field("size", &ArraySide::size));
     given<Rates>(m, "TimedRates", Field("clock", &Rates::clock), Field("step_cycles", &Rates::step_cycles),
-                 Field("block_cycles", &Rates::block_cycles),
+                 Field("block_cycles", &Rates::block_cycles), Field("own_operands", &Rates::own_operands),
                  Field("channels", &Rates::channels), Field("sides", &Rates::sides), Field("vector", &Rates::vector),
                  Field("scratchpad", &Rates::scratchpad));
     given<Work>(m, "TimedWork", Field("products", &Work::products), Field("vector", &Work::vector));

@@ -15,7 +15,8 @@ constexpr std::int64_t picoseconds = 1'000'000'000'000;
 
 // Ways to lay an operator's axes on the sides of the array. One with an axis more on a side is never slower, as a
 // rounded product is no more than a product of rounded ones: only those to which no axis can be added are kept.
-std::vector<Array> arrays_of(const nests::Operator& op, const std::vector<ArraySide>& sides) {
+std::vector<Array> arrays_of(const nests::Operator& op, const Rates& rates) {
+    const auto& sides = rates.sides;
     std::vector<Id> axes;
     for (Id a = 0; a < op.axes.size(); ++a)
         if (op.axes[a] > 1) axes.push_back(a);
@@ -30,6 +31,7 @@ std::vector<Array> arrays_of(const nests::Operator& op, const std::vector<ArrayS
     std::vector<std::vector<Set>> found;
     std::vector<Set> now(sides.size(), 0);
     const auto legal = [&] {
+        if (rates.own_operands) return true;
         for (const Set along : follows) {
             int on = 0;
             for (std::size_t s = 0; s < sides.size(); ++s) on += !sides[s].sums && (now[s] & along) != 0;
@@ -119,7 +121,7 @@ Problem::Problem(std::vector<nests::Operator> operators, std::vector<nests::Buff
     }
     if (first_load < 0 || first_store < 0) throw std::invalid_argument("time: no channel loads, or none stores");
     for (Id o = 0; o < group.size(); ++o) {
-        arrays.push_back(work[o].products ? arrays_of(group.operators[o], rates.sides) : std::vector<Array>{});
+        arrays.push_back(work[o].products ? arrays_of(group.operators[o], rates) : std::vector<Array>{});
         axis_class.emplace_back(group.operators[o].axes.size(), -1);
         for (std::size_t c = 0; c < group.classes.size(); ++c)
             if (const int axis = group.classes[c].axis[o]; axis >= 0)

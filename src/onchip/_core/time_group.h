@@ -38,6 +38,7 @@ struct Rates {
     std::int64_t clock = 1, step_cycles = 0, block_cycles = 0;
     std::vector<Channel> channels;
     std::vector<ArraySide> sides;
+    bool own_operands = false;
     std::optional<std::int64_t> vector, scratchpad;
 };
 

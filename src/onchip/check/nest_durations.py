@@ -35,6 +35,7 @@ def prove_array(group: str, visit: Visit, layout: Layout, tiles: TileRates) -> N
     """Refuse a leaf whose axes do not lie on the sides of the chip's array. The rule is nest-array.
 
     No operand may vary along two sides for outputs: each of their elements goes to one row, or one column.
+    Where every multiplier has operands of its own, it may.
     """
     cut = layout.axes.operators[visit.path.at]
     if len(visit.array) > len(tiles.sides):
@@ -47,6 +48,8 @@ def prove_array(group: str, visit: Visit, layout: Layout, tiles: TileRates) -> N
             if not 0 <= axis < len(cut.axes) or (axis in cut.sums) != (side.kind == "sum"):
                 _refuse(group, cut.name, f"axis {axis} on a side for {side.kind}")
     out = [on for side, on in zip(tiles.sides, visit.array, strict=False) if side.kind == "out"]
+    if tiles.own_operands:
+        return
     for use in (*cut.reads, *cut.constants):
         follows = {*use.axes, *(window.axis for window in use.slides if window is not None)}
         if sum(any(axis in follows for axis in on) for on in out) > 1:

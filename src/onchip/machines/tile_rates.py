@@ -51,7 +51,8 @@ class TileRates:
     """The rates at which a chip works on tiles. A rate that is None limits nothing.
 
     Every step takes `step_cycles` of the clock, and `block_cycles` for every block of outputs whose sums the
-    array holds at once: what it takes to fill and to drain. `sides` are those of the array of multipliers.
+    array holds at once: what it takes to fill and to drain. `sides` are those of the array of multipliers;
+    with `own_operands` each is fed apart, as in a vector unit, and not each row and column together.
     """
 
     clock_hertz: int
@@ -61,6 +62,7 @@ class TileRates:
     vector_operations_per_second: int | None = None
     scratchpad_bytes_per_second: int | None = None
     block_cycles: int = 0
+    own_operands: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.channels) <= MAX_CHANNELS or len(self.sides) > MAX_SIDES:
@@ -92,6 +94,7 @@ _TABLE = {
     "clock_hertz": int,
     "step_cycles": int,
     "block_cycles": int,
+    "own_operands": bool,
     "vector_operations_per_second": int,
     "scratchpad_bytes_per_second": int,
     "channel": list,

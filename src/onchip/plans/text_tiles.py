@@ -25,7 +25,7 @@ def tile_lines(tiles: TileRates) -> list[str]:
         tiles.vector_operations_per_second, tiles.scratchpad_bytes_per_second,
     )  # fmt: skip
     stated = [f"{key} {n}" for key, n in zip(_TILES, figures, strict=True) if n is not None]
-    found = [f"tiles {' '.join(stated)}"]
+    found = [f"tiles {' '.join(stated)}" + " own" * tiles.own_operands]
     for one in tiles.channels:
         line = f"channel {one.bytes_per_second} transfer {one.transfer_picoseconds}"
         line += f" piece {one.piece_picoseconds} burst {one.burst_bytes}"
@@ -38,6 +38,7 @@ class TileFacts:
 
     def __init__(self) -> None:
         self.figures: dict[str, int] | None = None
+        self.own = False
         self.channels: list[Channel] = []
         self.sides: list[ArraySide] = []
 
@@ -47,7 +48,8 @@ class TileFacts:
             case ["tiles", *rest]:
                 if self.figures is not None:
                     raise ValueError("tiles are given twice")
-                self.figures = _figures(rest, _TILES)
+                self.own = rest[-1:] == ["own"]
+                self.figures = _figures(rest[:-1] if self.own else rest, _TILES)
             case ["channel", rate, *rest]:
                 ways = [rest.pop() for way in ("stores", "loads") if rest[-1:] == [way]]
                 found = _figures(rest, _CHANNEL)
@@ -73,7 +75,7 @@ class TileFacts:
         given = self.figures.get
         return TileRates(
             self.figures["clock"], tuple(self.channels), given("step", 0), tuple(self.sides),
-            given("vector"), given("scratchpad"), given("block", 0),
+            given("vector"), given("scratchpad"), given("block", 0), self.own,
         )  # fmt: skip
 
 

@@ -41,6 +41,10 @@ class VectorText(OperatorText):
             return super().in_nest(step, places)
         rows, lanes = blocks.shape.rows, blocks.shape.lanes
         self.panel = blocks.packable
+        if rows < 0:  # rows that share nothing come one by one, each in its part of a block's time
+            axes = blocks.cut.axes
+            others = (a for a in dict.fromkeys(blocks.cut.writes.axes) if a != lanes and axes[a] > 1)
+            rows = max(others, key=lambda axis: axes[axis], default=-1)
         self.array = (() if rows < 0 else (rows,)), (lanes,)
         return written
 

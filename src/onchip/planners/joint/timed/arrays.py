@@ -42,7 +42,9 @@ def choices(cut: Cut, tiles: TileRates) -> Iterator[Array]:
             for n in range(len(tiles.sides))
         )
         out = [on for side, on in zip(tiles.sides, sides, strict=True) if side.kind == "out"]
-        if all(sum(any(axis in used for axis in on) for on in out) <= 1 for used in follows):
+        if tiles.own_operands or all(
+            sum(any(axis in used for axis in on) for on in out) <= 1 for used in follows
+        ):
             yield sides
 
 

@@ -343,6 +343,7 @@ def _rates(tiles: TileRates) -> _core.TimedRates:
         clock=tiles.clock_hertz,
         step_cycles=tiles.step_cycles,
         block_cycles=tiles.block_cycles,
+        own_operands=tiles.own_operands,
         channels=[
             _core.TimedChannel(
                 bytes_per_second=c.bytes_per_second,
