@@ -2,15 +2,16 @@
 
     .venv/bin/python benchmarks/mcu_cores.py LIST.json FOLDER --results FILE.jsonl [--time-limit 3600]
         [--cores cortex-m4,...] [--most-macs 50e6] [--tflm ... --cmsis ... --third-party ...] [--only TEXT]
-        [--into docs/mcu-cores.md]
+        [--only-bytes] [--only-arena] [--into docs/mcu-cores.md]
 
 LIST and FOLDER are those of `mcu_files`. Each file is planned once, as by `onchip mcu`, linked for each core
 with no more stack than it needs, and run there on three inputs behind the guard; every output byte is
 compared with the reference, which is compared with TensorFlow Lite Micro in `mcu_files`. With the checkouts
 that `mcu_tflm` takes, TensorFlow Lite Micro runs the first of the inputs on the same core, from the same
-compiler, and its outputs are compared, too. Each result is appended to FILE as soon as it is there; what FILE
-has is not run again. Without `--time-limit` the tables are printed from FILE alone, or those of `--sections`.
-Exit code 1 if any byte was wrong or a ratio of instructions is above its line.
+compiler, and its outputs are compared, too; with `--only-arena` it allocates its tensors and runs nothing.
+Each result is appended to FILE as soon as it is there; what FILE has is not run again. Without `--time-limit`
+the tables are printed from FILE alone, or those of `--sections`. Exit code 1 if any byte was wrong or a ratio
+of instructions is above its line.
 """
 
 from __future__ import annotations
@@ -177,6 +178,33 @@ def theirs(file: File, peer: Peer, folder: Path) -> Result:
     }
 
 
+def arena_of(file: File, peer: Peer, folder: Path) -> Result:
+    """The arena of TensorFlow Lite Micro on the core once its tensors are allocated, or why there is none."""
+    if file.key.endswith(".onnx"):
+        return {"left": "TensorFlow Lite Micro reads no ONNX files"}
+    room = CORES[peer.core].large.usable_ram - BESIDE_ARENA
+    try:
+        image = program(peer, Judge(file.content, file.model).content, folder, room, invoke=False)
+        return {"bytes": emulate(image, count=False).report["arena"]}
+    except OnchipError as problem:
+        return {"left": f"{type(problem).__name__}: {problem}"}
+
+
+def skips_scales(model: Int8Model) -> bool:
+    """Tell whether a map is read at its own height after smaller ones were made, as in a U-Net.
+
+    Networks with states are none: what they keep is read late at any height.
+    """
+    made = {layer.output: i for i, layer in enumerate(model.layers)}
+    rows = [layer.output_shape[1] for layer in model.layers]
+    return not model.states and any(
+        1 < least < shape[1] <= rows[j]
+        for j, layer in enumerate(model.layers)
+        for t, shape in zip(layer.inputs, layer.input_shapes, strict=True)
+        if t in made and (least := min((r for r in rows[made[t] + 1 : j] if r > 1), default=0))
+    )
+
+
 def _different(file: File, judge: Judge, interpreter: Any, made: bytes) -> int:
     """The elements of TensorFlow Lite Micro's outputs on the core that are not the reference's."""
     model, wrong, at, start = file.model, 0, 0, 0
@@ -217,13 +245,22 @@ class Campaign:
                 if time.monotonic() > end:
                     return
                 with tempfile.TemporaryDirectory() as folder:
-                    if row is None or "instructions" not in row:
-                        made = (only_bytes if asked.only_bytes else ours)(file, core, Path(folder))
+                    if row is None or not (asked.only_arena or "instructions" in row):
+                        made = (only_bytes if asked.only_bytes or asked.only_arena else ours)(
+                            file, core, Path(folder)
+                        )
                         row = {"file": file.key, "core": core, **made}
                 if asked.tflm and "left" not in row:
-                    peer = Peer(asked.tflm, asked.third_party, asked.cmsis, core, asked.objects)
+                    optimise = "-O1" if asked.only_arena else "-O3"
+                    objects = asked.objects / optimise
+                    objects.mkdir(parents=True, exist_ok=True)
+                    peer = Peer(asked.tflm, asked.third_party, asked.cmsis, core, objects, optimise)
                     with tempfile.TemporaryDirectory() as folder:
-                        row["tflm"] = theirs(file, peer, Path(folder))
+                        if asked.only_arena:
+                            row = {**row, "arena": arena_of(file, peer, Path(folder))}
+                            row["skips"] = skips_scales(file.model)
+                        else:
+                            row["tflm"] = theirs(file, peer, Path(folder))
                 self.results[file.key, core] = row
                 with asked.results.open("a") as out:
                     out.write(json.dumps(row) + "\n")
@@ -233,6 +270,8 @@ class Campaign:
         """Tell whether a result has all that is asked for."""
         if row is None or "left" in row:
             return row is not None
+        if self.asked.only_arena:
+            return "arena" in row
         return self.asked.only_bytes or ("instructions" in row and ("tflm" in row or not self.asked.tflm))
 
     # -- tables
@@ -332,6 +371,27 @@ class Campaign:
         for (name, reason), cores in reasons.items():
             yield f"| {_short(name)} | {', '.join(cores)} | {reason} |"
 
+    def ram(self) -> Iterator[str]:
+        """Linked RAM, stack and all, against TensorFlow Lite Micro's arena, whose stack comes on top."""
+        yield (
+            "| core | files | below the arena | geometric mean | worst | | with a skip across scales"
+            " | below half | worst | |"
+        )
+        yield "|---|--:|--:|--:|--:|---|--:|--:|--:|---|"
+        for core in self.cores():
+            found = [
+                (row["ram"] / row["arena"]["bytes"], row)
+                for row in self.rows(core)
+                if "bytes" in row.get("arena", ())
+            ]
+            if not found:
+                continue
+            across = [(share, row) for share, row in found if row["skips"]]
+            mean = math.exp(sum(math.log(share) for share, _ in found) / len(found))
+            cells = f"{len(found)} | {sum(share < 1 for share, _ in found)} | {mean:.2f} | {_worst(found)}"
+            cells += f" | {len(across)} | {sum(share < 0.5 for share, _ in across)} | {_worst(across)}"
+            yield f"| {CORES[core].title} | {cells} |"  # type: ignore[index]
+
     def not_run(self) -> Iterator[str]:
         """The files of the list that are accepted and have no result on some core."""
         yield "| file | multiply-accumulates, M | not on |"
@@ -350,6 +410,14 @@ class Campaign:
             for core in self.cores()
             for _, ratio, _ in self.beside(core)
         )
+
+
+def _worst(found: list[tuple[float, Result]]) -> str:
+    """The greatest share and its file, as two cells."""
+    if not found:
+        return " | "
+    share, row = max(found, key=lambda item: item[0])
+    return f"{share:.2f} | {_short(row['file'])}"
 
 
 def _short(name: str, grouped: bool = False) -> str:
@@ -376,6 +444,11 @@ def main() -> int:
         action="store_true",
         help="compare bytes and count no instructions: several times faster",
     )
+    parser.add_argument(
+        "--only-arena",
+        action="store_true",
+        help="beside --tflm: allocate its tensors and run nothing; adds to what ran with --only-bytes",
+    )
     parser.add_argument("--tflm", type=Path, help="a checkout of tflite-micro")
     parser.add_argument("--third-party", type=Path, help="a folder with flatbuffers, gemmlowp, ruy")
     parser.add_argument("--cmsis", type=Path, help="a checkout of CMSIS-NN")
@@ -395,6 +468,7 @@ def main() -> int:
         **dict.fromkeys(("cores", "second cores"), campaign.summary),
         **dict.fromkeys(("beside", "second beside"), campaign.matrix),
         "above": campaign.above,
+        "ram": campaign.ram,
         "left out": campaign.left,
         "not run": campaign.not_run,
     }

@@ -23,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -433,15 +432,16 @@ class Tables:
                 yield f"| {row.path} | {row.repository} | {row.reason} |"
 
     def repositories(self) -> Iterator[str]:
-        yield "| repository | commit | files | accepted | refused |"
-        yield "|---|---|--:|--:|--:|"
+        yield (
+            "| repository | commit | files | accepted | refused | with 1,000 inputs | bytes compared"
+            " | different |"
+        )
+        yield "|---|---|--:|--:|--:|--:|--:|--:|"
         rows = self.all_rows()
-        found = Counter((row.repository, row.commit, bool(row.reason)) for row in rows)
         for repository, commit in dict.fromkeys((row.repository, row.commit) for row in rows):
-            good, bad = found[repository, commit, False], found[repository, commit, True]
-            yield f"| {repository} | {commit[:12]} | {good + bad} | {good} | {bad} |"
-        bad = sum(bool(row.reason) for row in rows)
-        yield f"| all | | {len(rows)} | {len(rows) - bad} | {bad} |"
+            of = [row for row in rows if (row.repository, row.commit) == (repository, commit)]
+            yield f"| {repository} | {commit[:12]} | {_inputs(of)} |"
+        yield f"| all | | {_inputs(rows)} |"
 
     def summary(self) -> Iterator[str]:
         rows = self.all_rows()
@@ -453,6 +453,14 @@ class Tables:
             at = commits.pop() if len(commits) == 1 else f"{len(commits)} commits"
             yield f"| {repository} | {at} | {_counts(of)} |"
         yield f"| all | | {_counts(rows)} |"
+
+
+def _inputs(rows: list[Row]) -> str:
+    """Files, accepted, refused, with a thousand inputs and more, bytes compared, and different ones."""
+    good = [row for row in rows if not row.reason]
+    many = sum(row.inputs >= 1000 for row in good)
+    made, different = sum(row.bytes for row in good), sum(row.different for row in good)
+    return f"{len(rows)} | {len(good)} | {len(rows) - len(good)} | {many} | {made:,} | {different:,}"
 
 
 def _counts(rows: list[Row]) -> str:

@@ -113,6 +113,7 @@ class Peer:
     cmsis: Path
     core: Core
     folder: Path
+    optimise: str = "-O3"
 
     @property
     def arm(self) -> bool:
@@ -124,7 +125,7 @@ class Peer:
         return "-mfloat-abi=hard" in CORES[self.core].flags
 
     def flags(self, core: Core) -> list[str]:
-        found = [*CORES[core].flags, "-O3", "-w", "-ffunction-sections", "-fdata-sections"]
+        found = [*CORES[core].flags, self.optimise, "-w", "-ffunction-sections", "-fdata-sections"]
         found += ["-mfloat-abi=soft"] if self.arm and not self.hard else []
         found += [f"-D{name}" for name in DEFINES if self.arm or name != "CMSIS_NN"]
         third = self.third_party
@@ -215,12 +216,12 @@ class MissingOperator(OnchipError):
     """An operator for which the checkout has no kernel."""
 
 
-def program(peer: Peer, content: bytes, folder: Path, arena: int = ARENA) -> Image:
-    """The linked program of a model in TFLM."""
+def program(peer: Peer, content: bytes, folder: Path, arena: int = ARENA, *, invoke: bool = True) -> Image:
+    """The linked program of a model in TFLM; without `invoke` it ends when its tensors are allocated."""
     names = sorted(set(operator_names(content)))
     methods = "".join(f"resolver.Add{peer.registered(n)[0]}();" for n in names)
     define = (f"-DARENA_BYTES={arena}", f"-DOPERATORS={len(names)}", f"-DADD_OPERATORS={methods}")
-    define += (f"-DVARIABLES={16 if 'VAR_HANDLE' in names else 0}",)
+    define += (f"-DVARIABLES={16 if 'VAR_HANDLE' in names else 0}", f"-DINVOKE={int(invoke)}")
     firmware = Path(onchip.__file__).parent / "microcontroller/emulator/firmware"
     digest = hashlib.sha256(repr(define).encode()).hexdigest()[:12]
     main = peer.compiled(HERE / "mcu_tflm.cc", f"main_{digest}", f"-I{firmware}", *define)

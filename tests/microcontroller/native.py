@@ -22,6 +22,7 @@ needs_compiler = pytest.mark.skipif(
     shutil.which("gcc") is None or shutil.which("make") is None, reason="needs gcc and make"
 )
 
+WARNINGS = "-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Werror"
 SANITIZED = "-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
@@ -35,11 +36,11 @@ def outputs_of(plan: Plan, model: Int8Model, folder: Path, *, inputs: int = 2) -
 def made_of(
     plan: Plan, model: Int8Model, folder: Path, inputs: Sequence[Int8], *, flags: str = SANITIZED
 ) -> bytes:
-    """The outputs of the plan's project for these inputs, one behind the other."""
+    """The outputs of the plan's project for these inputs, one behind the other; it has no warning."""
     sources = sources_of(plan, model)
     write_project(project_files(sources, model, load_board("nucleo-f411re")), folder)
     made = subprocess.run(
-        ["make", "-s", "CC=gcc", "OPTIMISE=-O0", f"CFLAGS={flags}", "example"],
+        ["make", "-s", "CC=gcc", "OPTIMISE=-O0", f"CFLAGS={WARNINGS} {flags}", "example"],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ import pytest
 from native import SANITIZED, made_of, needs_compiler
 
 from microcontroller.interpreters import Tflm
-from microcontroller.sixteen_networks import SIXTEEN, Net, classifier, everything
+from microcontroller.sixteen_networks import SIXTEEN, Net, everything
 from onchip.base.errors import ModelError
 from onchip.check import check
 from onchip.machines.board import Board
@@ -71,9 +71,10 @@ def test_so_does_the_c(tmp_path: Path) -> None:
     reason="needs gcc-arm-none-eabi and qemu-system-arm",
 )
 def test_so_does_an_emulated_core_that_loads_no_half_at_an_odd_address(tmp_path: Path) -> None:
-    _, model = read(classifier)
+    _, model = read(everything)
     board = Board("any", "cortex-m0plus", 1 << 20, 1 << 20)
-    made = verify(sources_of(planned(model), model), model, board, tmp_path, runs=2)
+    sources = sources_of(planned(model), model, forms=board.core_type.forms)
+    made = verify(sources, model, board, tmp_path, runs=2)
     assert made.match, f"{made.different} bytes differ"
 
 

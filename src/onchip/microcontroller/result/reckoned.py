@@ -35,225 +35,279 @@ from onchip.microcontroller.int8.model import (
 )
 from onchip.microcontroller.int8.move import Move
 from onchip.microcontroller.int8.reduce import Reduce
-from onchip.microcontroller.int8.sixteen.elements import Curve16, Linear16, Pair16
-from onchip.microcontroller.int8.sixteen.pools import Pool16
 from onchip.microcontroller.int8.sixteen.softmax import Softmax16, SoftmaxTo16
-from onchip.microcontroller.int8.sixteen.sums import Sums16, TransposeConv16
 from onchip.microcontroller.int8.svdf import SvdfState, SvdfSum
 from onchip.microcontroller.int8.transpose_conv import TransposeConv
+from onchip.microcontroller.result.reckoned_sixteen import features_of_sixteen, kind_of_sixteen
 
 __all__ = ["FITTED", "UNSEEN", "features", "kind_of", "reckoned_instructions"]
 
 FITTED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     "cortex-m0plus": {
+        "bent line of 16": (15.42, 0.0, 208.7),
         "conv": (4.415, 54.96, 0.0, 3.48, 32.1, 4.15, 63.88),
-        "curve of 16": (20.71,),
         "depthwise": (12.42, 44.86, 291.3),
         "depthwise, multiplied": (6.534, 60.58),
         "extreme": (8.814,),
+        "extreme of 16": (8.697,),
         "filter sums": (7.857, 95.06),
         "filters": (5.179, 7.499),
         "fully connected": (4.656, 50.75, 186.6),
         "greatest": (8.755, 49.09),
-        "line of 16": (16.55,),
+        "greatest of 16": (10.43, 0.0),
+        "line of 16": (16.81, 0.0, 0.0),
+        "line of 16 and 8": (29.0, 0.0, 712.5),
         "log softmax": (139.4, 0.0),
         "matrices": (19.33, 0.0),
         "mean": (7.675, 99.66),
+        "mean of 16": (27.38, 0.0),
         "move": (1.886,),
         "move apart": (1.278, 5.54),
-        "pool of 16": (0.0, 96.61),
         "product": (54.0,),
-        "product of 16": (41.48,),
+        "product of 16": (41.49,),
         "recurrent": (6.219, 414.1),
         "reduce": (0.0, 77.09),
-        "softmax": (75.14, 631.5),
-        "softmax of 16": (72.96, 0.0),
+        "sigmoid of 16": (25.11,),
+        "softmax": (69.85, 642.1),
+        "softmax of 16": (68.09, 257.6),
         "sum": (118.6,),
-        "sum of 16": (14.85,),
-        "sums of 16": (4.984, 78.23, 0.0, 28.63),
+        "sum of 16": (33.78, 12.65, 11.04, 0.0),
+        "sum of 16 and constants": (47.56, 0.0, 20.26, 0.0),
+        "sums of 16": (19.97, 17.18, 10.93, 51.5, 0.0, 402.9),
+        "sums of 16, long": (82.9, 0.0),
+        "sums of 16, of 32 bits": (0.0, 84.7, 28.21, 0.0, 0.0, 3525.0),
         "table": (8.304,),
+        "tanh of 16": (17.47,),
         "transposed": (9.266, 278.2),
-        "transposed of 16": (6.211, 20.34),
+        "transposed of 16": (24.11, 0.0, 0.0, 103.8, 0.0, 118.3),
     },
     "cortex-m3": {
+        "bent line of 16": (6.971, 0.0, 108.9),
         "conv": (1.913, 9.612, 0.0, 0.6366, 0.0, 5.233, 64.51),
-        "curve of 16": (13.12,),
         "depthwise": (5.354, 13.63, 2208.0),
         "depthwise, multiplied": (7.087, 23.01),
         "extreme": (6.819,),
+        "extreme of 16": (3.675,),
         "filter sums": (4.608, 21.25),
         "filters": (3.032, 1.03),
         "fully connected": (2.524, 12.17, 141.2),
         "greatest": (5.073, 15.41),
-        "line of 16": (6.973,),
+        "greatest of 16": (0.0, 47.29),
+        "line of 16": (6.427, 0.0, 0.0),
+        "line of 16 and 8": (16.8, 0.0, 391.8),
         "log softmax": (58.34, 0.0),
         "matrices": (9.312, 0.0),
         "mean": (2.925, 25.14),
+        "mean of 16": (7.119, 0.0),
         "move": (1.355,),
         "move apart": (1.068, 1.285),
-        "pool of 16": (3.762, 13.52),
         "product": (25.58,),
-        "product of 16": (7.185,),
+        "product of 16": (7.191,),
         "recurrent": (2.607, 283.9),
         "reduce": (1.372, 33.38),
-        "softmax": (30.94, 175.0),
-        "softmax of 16": (30.95, 0.0),
+        "sigmoid of 16": (14.06,),
+        "softmax": (29.2, 178.5),
+        "softmax of 16": (26.22, 218.7),
         "sum": (51.05,),
-        "sum of 16": (5.444,),
-        "sums of 16": (2.042, 17.73, 0.0, 4.463),
+        "sum of 16": (6.452, 3.212, 0.0, 73.77),
+        "sum of 16 and constants": (10.89, 0.0, 24.16, 0.0),
+        "sums of 16": (8.455, 2.54, 1.233, 12.18, 9.139, 3.383),
+        "sums of 16, long": (17.19, 0.0),
+        "sums of 16, of 32 bits": (0.0, 37.59, 2.983, 0.0, 0.0, 748.9),
         "table": (5.366,),
+        "tanh of 16": (12.27,),
         "transposed": (8.231, 0.0),
-        "transposed of 16": (2.283, 10.97),
+        "transposed of 16": (9.325, 0.0, 0.0, 27.87, 2.643, 21.7),
     },
     "cortex-m4": {
+        "bent line of 16": (6.317, 0.0, 82.92),
         "conv": (1.394, 10.75, 0.0, 1.123, 0.0, 0.0, 49.46),
-        "curve of 16": (13.37,),
         "depthwise": (3.574, 12.2, 1243.0),
         "depthwise, multiplied": (3.46, 28.47),
         "extreme": (2.072,),
+        "extreme of 16": (3.675,),
         "filter sums": (2.822, 19.57),
         "filters": (1.731, 1.009),
         "fully connected": (1.396, 8.816, 123.1),
         "greatest": (1.876, 9.635),
-        "line of 16": (6.045,),
+        "greatest of 16": (5.254, 0.0),
+        "line of 16": (5.476, 0.0, 0.0),
+        "line of 16 and 8": (14.83, 0.0, 387.2),
         "log softmax": (58.32, 0.0),
         "matrices": (9.314, 0.0),
         "mean": (1.447, 24.82),
+        "mean of 16": (7.099, 0.0),
         "move": (1.323,),
         "move apart": (1.072, 1.331),
-        "pool of 16": (3.78, 13.36),
         "product": (21.7,),
-        "product of 16": (7.184,),
+        "product of 16": (7.188,),
         "recurrent": (1.425, 281.8),
         "reduce": (0.572, 42.44),
-        "softmax": (30.94, 175.0),
-        "softmax of 16": (30.95, 0.0),
+        "sigmoid of 16": (14.56,),
+        "softmax": (29.2, 178.5),
+        "softmax of 16": (26.23, 218.4),
         "sum": (43.77,),
-        "sum of 16": (4.975,),
-        "sums of 16": (1.179, 19.68, 0.0, 3.06),
+        "sum of 16": (4.927, 2.072, 0.0, 167.4),
+        "sum of 16 and constants": (8.706, 0.0, 13.13, 0.0),
+        "sums of 16": (4.456, 4.304, 0.2058, 7.154, 11.71, 0.0),
+        "sums of 16, long": (16.64, 0.0),
+        "sums of 16, of 32 bits": (0.0, 30.07, 0.0, 0.0, 3.696, 352.8),
         "table": (5.366,),
+        "tanh of 16": (12.31,),
         "transposed": (8.146, 0.0),
-        "transposed of 16": (1.342, 13.6),
+        "transposed of 16": (5.636, 0.0, 0.0, 39.35, 1.817, 21.78),
     },
     "cortex-m7": {
+        "bent line of 16": (6.316, 0.0, 83.99),
         "conv": (1.422, 10.92, 0.0, 0.9203, 0.0, 0.0, 50.73),
-        "curve of 16": (13.33,),
         "depthwise": (3.69, 11.96, 1124.0),
         "depthwise, multiplied": (3.45, 28.97),
         "extreme": (2.072,),
+        "extreme of 16": (3.675,),
         "filter sums": (2.712, 23.24),
         "filters": (1.731, 1.011),
         "fully connected": (1.396, 8.811, 122.6),
         "greatest": (1.876, 9.114),
-        "line of 16": (6.091,),
+        "greatest of 16": (5.254, 0.0),
+        "line of 16": (5.478, 0.0, 0.0),
+        "line of 16 and 8": (14.86, 0.0, 543.3),
         "log softmax": (61.35, 0.0),
         "matrices": (9.444, 0.0),
         "mean": (1.447, 24.82),
+        "mean of 16": (7.12, 0.0),
         "move": (1.32,),
         "move apart": (1.073, 1.3),
-        "pool of 16": (3.762, 13.53),
         "product": (21.66,),
-        "product of 16": (7.184,),
+        "product of 16": (7.189,),
         "recurrent": (1.524, 246.1),
         "reduce": (1.024, 37.0),
-        "softmax": (34.47, 168.8),
-        "softmax of 16": (31.13, 0.0),
+        "sigmoid of 16": (15.06,),
+        "softmax": (32.54, 172.7),
+        "softmax of 16": (27.92, 155.0),
         "sum": (43.75,),
-        "sum of 16": (4.975,),
-        "sums of 16": (1.181, 19.6, 0.0, 3.014),
+        "sum of 16": (4.693, 2.287, 0.0, 211.5),
+        "sum of 16 and constants": (8.706, 0.0, 13.13, 0.0),
+        "sums of 16": (4.456, 4.311, 0.1982, 7.111, 11.73, 0.0),
+        "sums of 16, long": (16.37, 0.0),
+        "sums of 16, of 32 bits": (0.0, 30.4, 0.0, 0.0, 1.88, 419.5),
         "table": (5.366,),
+        "tanh of 16": (11.9,),
         "transposed": (8.179, 0.0),
-        "transposed of 16": (1.346, 13.06),
+        "transposed of 16": (5.536, 0.0, 0.0, 31.85, 6.166, 26.59),
     },
     "cortex-m33": {
+        "bent line of 16": (6.317, 0.0, 83.92),
         "conv": (1.393, 10.69, 0.0, 1.135, 0.0, 0.0, 49.8),
-        "curve of 16": (13.12,),
         "depthwise": (3.506, 11.64, 1528.0),
         "depthwise, multiplied": (3.46, 28.44),
         "extreme": (2.072,),
+        "extreme of 16": (3.675,),
         "filter sums": (2.847, 18.74),
         "filters": (1.733, 1.012),
         "fully connected": (1.392, 9.31, 114.5),
         "greatest": (1.876, 9.614),
-        "line of 16": (6.045,),
+        "greatest of 16": (0.0, 47.29),
+        "line of 16": (5.478, 0.0, 0.0),
+        "line of 16 and 8": (14.81, 0.0, 389.6),
         "log softmax": (58.34, 0.0),
         "matrices": (9.312, 0.0),
         "mean": (1.447, 24.75),
+        "mean of 16": (7.119, 0.0),
         "move": (1.355,),
         "move apart": (1.068, 1.285),
-        "pool of 16": (3.762, 13.52),
         "product": (21.66,),
-        "product of 16": (7.184,),
+        "product of 16": (7.189,),
         "recurrent": (1.428, 281.3),
         "reduce": (1.372, 33.38),
-        "softmax": (30.94, 175.0),
-        "softmax of 16": (30.95, 0.0),
+        "sigmoid of 16": (14.06,),
+        "softmax": (29.2, 178.5),
+        "softmax of 16": (26.22, 218.7),
         "sum": (43.76,),
-        "sum of 16": (4.975,),
-        "sums of 16": (1.18, 19.65, 0.0, 3.044),
+        "sum of 16": (4.93, 2.069, 0.0, 167.9),
+        "sum of 16 and constants": (8.706, 0.0, 13.13, 0.0),
+        "sums of 16": (4.458, 4.306, 0.2306, 6.933, 11.69, 0.0),
+        "sums of 16, long": (16.59, 0.0),
+        "sums of 16, of 32 bits": (0.0, 30.25, 0.0, 0.0, 2.849, 367.6),
         "table": (5.366,),
+        "tanh of 16": (12.27,),
         "transposed": (8.231, 0.0),
-        "transposed of 16": (1.365, 12.31),
+        "transposed of 16": (5.598, 0.0, 0.0, 44.06, 0.913, 0.0),
     },
     "cortex-m55": {
+        "bent line of 16": (6.316, 0.0, 83.04),
         "conv": (0.0, 5.533, 0.1098, 0.1989, 1.96, 2.264, 9.682),
-        "curve of 16": (13.37,),
         "depthwise": (1.276, 3.352, 865.3),
         "depthwise, multiplied": (3.585, 31.12),
         "extreme": (0.6632,),
+        "extreme of 16": (0.4133,),
         "filter sums": (2.983, 17.96),
         "filters": (0.376, 1.02),
         "fully connected": (0.1519, 4.59, 94.54),
         "greatest": (0.3214, 2.377),
-        "line of 16": (5.134,),
+        "greatest of 16": (5.258, 0.0),
+        "line of 16": (4.487, 0.0, 0.0),
+        "line of 16 and 8": (11.82, 0.0, 396.6),
         "log softmax": (60.53, 0.0),
         "matrices": (9.813, 0.0),
         "mean": (0.443, 7.667),
+        "mean of 16": (7.128, 0.0),
         "move": (0.7389,),
         "move apart": (0.2559, 8.335),
-        "pool of 16": (3.763, 13.55),
         "product": (5.076,),
-        "product of 16": (1.13,),
+        "product of 16": (1.138,),
         "recurrent": (0.1404, 294.8),
         "reduce": (0.02604, 48.77),
-        "softmax": (32.93, 181.9),
-        "softmax of 16": (32.22, 0.0),
+        "sigmoid of 16": (14.05,),
+        "softmax": (30.33, 187.2),
+        "softmax of 16": (27.23, 231.0),
         "sum": (6.254,),
-        "sum of 16": (0.6821,),
-        "sums of 16": (0.185, 12.51, 0.0, 4.556),
+        "sum of 16": (1.387, 0.441, 0.0, 44.26),
+        "sum of 16 and constants": (8.581, 0.0, 15.13, 0.0),
+        "sums of 16": (1.03, 1.048, 1.474, 9.126, 9.161, 0.0),
+        "sums of 16, long": (15.63, 0.0),
+        "sums of 16, of 32 bits": (0.5205, 0.0, 10.72, 0.0, 35.41, 0.0),
         "table": (0.406,),
+        "tanh of 16": (12.73,),
         "transposed": (7.107, 19.21),
-        "transposed of 16": (0.2616, 12.59),
+        "transposed of 16": (0.0, 5.015, 0.0, 2.636, 13.44, 137.7),
     },
     "rv32imc": {
+        "bent line of 16": (11.69, 0.0, 133.4),
         "conv": (2.375, 24.29, 0.0, 9.903, 0.0, 14.24, 49.75),
-        "curve of 16": (17.86,),
         "depthwise": (7.176, 29.64, 0.0),
         "depthwise, multiplied": (4.11, 32.89),
         "extreme": (5.453,),
+        "extreme of 16": (8.182,),
         "filter sums": (6.496, 27.23),
         "filters": (3.669, 4.465),
         "fully connected": (3.769, 0.0, 157.9),
         "greatest": (2.945, 14.78),
-        "line of 16": (12.05,),
+        "greatest of 16": (5.933, 0.0),
+        "line of 16": (12.4, 0.0, 0.0),
+        "line of 16 and 8": (19.18, 0.0, 494.4),
         "log softmax": (54.64, 0.0),
         "matrices": (10.22, 0.0),
         "mean": (2.625, 20.21),
+        "mean of 16": (7.676, 0.0),
         "move": (3.435,),
         "move apart": (1.286, 0.0),
-        "pool of 16": (4.54, 12.56),
         "product": (25.04,),
-        "product of 16": (15.19,),
+        "product of 16": (15.2,),
         "recurrent": (3.467, 410.7),
         "reduce": (0.0, 37.15),
-        "softmax": (31.3, 182.8),
-        "softmax of 16": (37.88, 0.0),
+        "sigmoid of 16": (19.57,),
+        "softmax": (29.39, 186.7),
+        "softmax of 16": (35.01, 139.4),
         "sum": (52.03,),
-        "sum of 16": (11.47,),
-        "sums of 16": (3.709, 31.97, 0.0, 7.258),
+        "sum of 16": (11.6, 6.98, 9.584, 421.0),
+        "sum of 16 and constants": (18.25, 0.0, 10.38, 0.0),
+        "sums of 16": (10.9, 20.71, 2.102, 29.32, 0.1812, 177.7),
+        "sums of 16, long": (24.1, 0.0),
+        "sums of 16, of 32 bits": (0.0, 67.48, 4.089, 0.0, 0.0, 793.9),
         "table": (5.496,),
+        "tanh of 16": (16.38,),
         "transposed": (9.321, 73.1),
-        "transposed of 16": (3.965, 15.59),
+        "transposed of 16": (15.89, 0.0, 0.0, 53.88, 0.0, 54.66),
     },
 }
 """By core and kind of layer, the instructions of each of its `features`."""
@@ -311,19 +365,14 @@ _KINDS: Mapping[type[Layer], str] = {
     Lstm: "recurrent",
     SvdfState: "filters",
     SvdfSum: "filter sums",
-    Sums16: "sums of 16",
-    TransposeConv16: "transposed of 16",
-    Linear16: "line of 16",
-    Curve16: "curve of 16",
     Softmax16: "softmax of 16",
-    Pool16: "pool of 16",
 }
 
 
 def kind_of(layer: Layer) -> str:
     """Return the kind by which the layer's instructions are reckoned."""
-    if isinstance(layer, Pair16):
-        return "product of 16" if layer.does == "mul" else "sum of 16"
+    if kind := kind_of_sixteen(layer):
+        return kind
     if isinstance(layer, Depthwise) and layer.depth_multiplier > 1:
         return "depthwise, multiplied"
     return next((_KINDS[kind] for kind in type(layer).__mro__ if kind in _KINDS), "sum")
@@ -331,20 +380,20 @@ def kind_of(layer: Layer) -> str:
 
 def features(layer: Layer) -> tuple[int, ...]:
     """Return what the instructions of the layer's kind are counted by."""
+    if kind_of_sixteen(layer):
+        return features_of_sixteen(layer)
     _, rows, columns, channels = layer.output_shape
     pixels, made = rows * columns, rows * columns * channels
     match layer:
         case Conv():
-            products, made, pixels, window, short, runs = _convolved(layer, layer.groups, pixels)
+            products, made, pixels, window, short, runs = _convolved(layer, pixels)
             return products, made, pixels, window, short, runs, pixels * layer.kernel[0] if short else 0
-        case Sums16():
-            return _convolved(layer, layer.groups, pixels)[:4]
         case Depthwise():
             taps = _taps(layer) * channels
             return (taps, made) if layer.depth_multiplier > 1 else (taps, made, 1)
         case FullyConnected():
             return macs(layer), made, 1
-        case TransposeConv() | TransposeConv16():
+        case TransposeConv():
             return prod(layer.input_shapes[0][1:3]) * layer.weights.size, made
         case MatMul():
             return layer.batches * layer.rows * layer.inner * layer.columns, made
@@ -353,7 +402,7 @@ def features(layer: Layer) -> tuple[int, ...]:
             return layer.steps * each, layer.steps * layer.units
         case SvdfState() | SvdfSum():
             return layer.weights.size, made
-        case AveragePool() | MaxPool() | Pool16():
+        case AveragePool() | MaxPool():
             return made * prod(layer.kernel), made
         case Mean():
             return made * layer.count, made
@@ -368,12 +417,12 @@ def features(layer: Layer) -> tuple[int, ...]:
     return (made,)
 
 
-def _convolved(layer: Conv | Sums16, groups: int, pixels: int) -> tuple[int, int, int, int, int, int]:
+def _convolved(layer: Conv, pixels: int) -> tuple[int, int, int, int, int, int]:
     """Return products, outputs, pixels, places of windows, those of short lines, and runs of sixteen."""
     out, rows, columns, depth = layer.weights.shape
     line, made = columns * depth, pixels * out
     run = rows * line
-    window = pixels * run * groups if (rows, columns) != (1, 1) else 0
+    window = pixels * run * layer.groups if (rows, columns) != (1, 1) else 0
     short = window if line < 16 else 0  # such lines are gathered, or end in part of a vector
     return pixels * layer.weights.size, made, pixels, window, short, made * -(-run // 16)
 

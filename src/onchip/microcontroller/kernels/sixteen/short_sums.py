@@ -32,8 +32,8 @@ from onchip.microcontroller.kernels.numbers import number_at, put_number
 
 __all__ = ["ShortShape", "is_short", "shape_of", "short_sums", "short_words"]
 
-HEAD, OF_CHANNEL = 2, 3
-"""Words in front of the chunks, and a channel's factors: multiplier, right, half."""
+HEAD = 2
+"""Words in front of the chunks."""
 CHUNK, SIX, QUAD, EIGHT = 4, 6, 4, 8
 LEAST_RIGHT = 17
 BEFORE = 2
@@ -149,7 +149,7 @@ def short_words(layer: Layer, shape: ShortShape) -> list[int]:
         words += _weights(rows[chunk], shape)
         for multiplier, shift in zip(layer.multiplier[chunk], layer.shift[chunk], strict=True):
             if shape.narrow:
-                words += [int(multiplier), int(shift), 0]
+                words += [int(multiplier), int(shift)]
             else:
                 right = 15 - int(shift) - 16
                 words += [reduced(int(multiplier)) << 16, right, 1 << (right - 1)]
@@ -234,10 +234,11 @@ class _Chunks:
             self._run(sums, at, weights, length)
         k.set(w, w + shape.kernel[0] * (1 if shape.joined else shape.kernel[1]) * shape.run_words(count))
         for i, total in enumerate(sums):
-            multiplier, right, half = k.FlashLoad(w, "multiplier", "right", "half")
             if shape.narrow:
-                made = k.let("made", call("scaled", total, multiplier, right))
+                multiplier, shift = k.FlashLoad(w, "multiplier", "shift")
+                made = k.let("made", call("scaled", total, multiplier, shift))
             else:
+                multiplier, right, half = k.FlashLoad(w, "multiplier", "right", "half")
                 made = k.let("made", call("half_floor_plus", total, multiplier, half) >> right)
             clamped = k.least(k.most(made, self.bounds[0]), self.bounds[1]) if shape.clamped else None
             put_number(k, out, c + i, clamped or call("saturate16", made))
