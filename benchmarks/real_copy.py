@@ -1,9 +1,10 @@
 """The copies of the two threads' program by themselves: a channel's rate, and its costs.
 
 A C program with the very copies of `onchip.export.threads` moves boxes of many shapes between an array out of
-caches, which stands for DRAM, and a scratchpad that the other core has just used: pieces of 64 bytes to
-16 KiB, each the third or the eleventh of such pieces of DRAM, up to 64 KiB in all, both ways. The least
-time of many turns counts; `fitted` finds the rate and the costs of a transfer and a piece that are nearest.
+caches, which stands for DRAM, and one half of a scratchpad, while the other core works on what was copied to
+the other half before: pieces of 64 bytes to 16 KiB, each the third or the eleventh of such pieces of DRAM, or
+a page behind the last, up to 64 KiB in all, both ways. The least time of many turns counts; `fitted` finds
+the rate and the costs of a transfer and of a piece that are nearest.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from onchip.machines.tile_rates import Channel
 
 __all__ = ["Copy", "Trip", "copies", "fitted", "predicted"]
 
-BURST = 64
+BURST, PAGE = 64, 4096
 
 PIN = """
 static int core[2];
@@ -37,6 +38,7 @@ static void pin(int to)
 PROGRAM = """
 #define ROOM ((size_t)64 << 20)
 #define HALF ((size_t)512 << 10)
+#define PAGE ((size_t)4096)
 static _Alignas(64) unsigned char pad[1 << 20];
 static unsigned char *dram;
 static _Atomic uint32_t touched, asked;
@@ -72,7 +74,8 @@ int main(int argc, char **argv)
     for (int stored = 0; stored < 2; ++stored)
         for (size_t piece = 64; piece <= 16384; piece *= 2)
             for (size_t count = 1; count * piece <= 65536; count *= 4)
-            for (size_t apart = 3; apart <= (count == 1 ? 3 : 11); apart += 8) {
+            for (int gap = 0; gap < (count == 1 ? 1 : piece < PAGE ? 3 : 2); ++gap) {
+                const size_t apart = gap == 0 ? 3 : gap == 1 ? 11 : PAGE / piece;
                 const size_t far = count == 1 ? piece : apart * piece;
                 int64_t least = INT64_MAX;
                 for (int n = 0; n < turns; ++n) {
@@ -190,10 +193,15 @@ def fitted(rows: Sequence[Copy]) -> Channel:
     """Return the channel of the least sum of squares of the logarithms of predicted over measured.
 
     Loads are taken, for which steps wait: the law has one rate for both ways. Boxes below 1 KiB, which take
-    as long as reading the clock, are left out. All rates and costs of a grid are tried, which is twice made
+    as long as reading the clock, are left out, and pieces that begin a page after each other, whose lines
+    share a few sets of the caches: what they take is shown alone. All rates and costs of a grid are tried, which is twice made
     finer around the best.
     """
-    kept = [row for row in rows if row.count * row.piece >= 1024 and not row.stored]
+    kept = [
+        row
+        for row in rows
+        if row.count * row.piece >= 1024 and not row.stored and row.apart * row.piece != PAGE
+    ]
     count, moved, took = np.array([(row.count, row.count * row.piece, row.nanoseconds) for row in kept]).T
     centre, wide = np.array([0.08, 10.0, 100.0]), np.array([0.9, 1.0, 1.0])
     for _ in range(3):
