@@ -194,8 +194,8 @@ def fitted(rows: Sequence[Copy]) -> Channel:
 
     Loads are taken, for which steps wait: the law has one rate for both ways. Boxes below 1 KiB, which take
     as long as reading the clock, are left out, and pieces that begin a page after each other, whose lines
-    share a few sets of the caches: what they take is shown alone. All rates and costs of a grid are tried, which is twice made
-    finer around the best.
+    share a few sets of the caches: what they take is shown alone. All rates and costs of a grid are tried,
+    which is twice made finer around the best.
     """
     kept = [
         row
