@@ -44,10 +44,11 @@ from onchip.microcontroller.emulator.verify import (
     run_tight,
     verify,
 )
-from onchip.microcontroller.int8.model import Int8, Int8Model, macs
+from onchip.microcontroller.int8.model import Int8, Int8Model
 from onchip.microcontroller.int8.onnx_qdq.read import onnx_model_of
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import Session
+from onchip.microcontroller.int8.shapes import macs
 from onchip.microcontroller.network import network_of, states_of
 from onchip.microcontroller.project import sources_of
 from onchip.microcontroller.result.row_choice import RowPlans, planned_by_method

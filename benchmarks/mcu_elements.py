@@ -42,8 +42,8 @@ from onchip.microcontroller.int8.model import (
     Mul,
     Pad,
     Softmax,
-    window_count,
 )
+from onchip.microcontroller.int8.shapes import window_count
 from onchip.microcontroller.kernel_language import c_prelude, c_source
 from onchip.microcontroller.kernels import kernel_for
 

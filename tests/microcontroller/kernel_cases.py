@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from onchip.microcontroller.int8.model import AveragePool, Conv, Depthwise, Int8, MaxPool, window_count
+from onchip.microcontroller.int8.model import AveragePool, Conv, Depthwise, Int8, MaxPool
+from onchip.microcontroller.int8.shapes import window_count
 from onchip.microcontroller.kernel_language import Function, Pointer, Ram, run
 
 Windowed = Conv | Depthwise

@@ -5,17 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onchip.microcontroller.int8.model import (
-    AveragePool,
-    Conv,
-    Depthwise,
-    Mean,
-    Pad,
-    frozen_array,
-    macs,
-    made_shape,
-    window_count,
-)
+from onchip.microcontroller.int8.model import AveragePool, Conv, Depthwise, Mean, Pad, frozen_array
+from onchip.microcontroller.int8.shapes import macs, made_shape, window_count
 
 
 def conv(channels: int = 6, groups: int = 1) -> Conv:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from microcontroller.int8_layers import KINDS
 from microcontroller.interpreters import random_inputs
-from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected, macs
+from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
 from onchip.microcontroller.int8.read import model_of
 from onchip.microcontroller.int8.reference import layer_output
+from onchip.microcontroller.int8.shapes import macs
 from onchip.microcontroller.made import Builder, made_model
 from onchip.microcontroller.network import network_of
 

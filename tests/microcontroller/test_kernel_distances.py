@@ -16,17 +16,9 @@ from kernel_cases import Windowed, drive, random_input, windowed
 from test_kernel_layers import FACTORS, SEEDS, SHAPES, check, factors, head
 
 from onchip.machines.cores import Forms
-from onchip.microcontroller.int8.model import (
-    Add,
-    AveragePool,
-    HardSwish,
-    Layer,
-    MaxPool,
-    Pad,
-    Softmax,
-    window_count,
-)
+from onchip.microcontroller.int8.model import Add, AveragePool, HardSwish, Layer, MaxPool, Pad, Softmax
 from onchip.microcontroller.int8.reference import layer_output
+from onchip.microcontroller.int8.shapes import window_count
 from onchip.microcontroller.kernel_language import Pointer, Ram
 from onchip.microcontroller.kernels import kernel_for
 from onchip.microcontroller.network import geometry_of

@@ -33,9 +33,9 @@ from onchip.microcontroller.int8.model import (
     Softmax,
     SquaredDifference,
     Sub,
-    window_count,
 )
 from onchip.microcontroller.int8.reference import bilinear_places, layer_output, nearest_places
+from onchip.microcontroller.int8.shapes import window_count
 from onchip.microcontroller.kernel_language import Pointer, Ram
 from onchip.microcontroller.kernels import kernel_for, pool_sums_for, walk_of, workspace_bytes
 

@@ -11,9 +11,10 @@ import pytest
 from microcontroller.interpreters import litert, random_inputs, tflm
 from onchip.machines.board import Board
 from onchip.microcontroller.emulator.verify import verify
-from onchip.microcontroller.int8.model import FullyConnected, Int8, Int8Model, Mean, kind, made_shape
+from onchip.microcontroller.int8.model import FullyConnected, Int8, Int8Model, Mean, kind
 from onchip.microcontroller.int8.read import model_of, read_model
 from onchip.microcontroller.int8.reference import activations, layer_output, run
+from onchip.microcontroller.int8.shapes import made_shape
 from onchip.microcontroller.network import network_of
 from onchip.microcontroller.project import sources_of
 from onchip.microcontroller.segments import plan

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.factors import add_factors, mul_factor
-from onchip.microcontroller.int8.model import Int8, Own, window_count
+from onchip.microcontroller.int8.model import Int8, Own
+from onchip.microcontroller.int8.shapes import window_count
 from onchip.microcontroller.int8.sixteen.elements import UP, Does16, Linear16, Pair16
 from onchip.microcontroller.int8.sixteen.sums import Sums16, TransposeConv16
 from onchip.microcontroller.int8.sixteen.values import HIGHEST, LOWEST, to_bytes

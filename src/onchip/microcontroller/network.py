@@ -28,8 +28,8 @@ from onchip.microcontroller.int8.model import (
     Softmax,
     Table,
     kind,
-    macs,
 )
+from onchip.microcontroller.int8.shapes import macs
 from onchip.microcontroller.kernels import kernel_for, walk_of, workspace_bytes
 from onchip.network import Geometry, Network, OperatorSpec
 

@@ -19,8 +19,9 @@ from onchip.microcontroller.emulator.build import Image, build
 from onchip.microcontroller.emulator.counting import Counts
 from onchip.microcontroller.emulator.emulate import SECONDS, Emulation, emulate
 from onchip.microcontroller.emulator.program import program_main
-from onchip.microcontroller.int8.model import Int8, Int8Model, macs
+from onchip.microcontroller.int8.model import Int8, Int8Model
 from onchip.microcontroller.int8.reference import Session
+from onchip.microcontroller.int8.shapes import macs
 from onchip.microcontroller.project import Sources
 
 __all__ = ["STACK_MARGIN", "Verified", "inputs_of", "link", "reckoned_seconds", "verify"]

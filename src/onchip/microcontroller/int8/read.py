@@ -18,7 +18,7 @@ import numpy as np
 from onchip.base.errors import ModelError
 from onchip.base.files import read_bytes
 from onchip.microcontroller.int8.lstm import lstm
-from onchip.microcontroller.int8.model import Int8Model, Layer, Mean, State, made_shape
+from onchip.microcontroller.int8.model import Int8Model, Layer, Mean, State
 from onchip.microcontroller.int8.move import MOVES, Places, move_of, places_of
 from onchip.microcontroller.int8.read_edges import INT16, NUMBERS, Edges, plain_value
 from onchip.microcontroller.int8.read_fold import folded
@@ -28,6 +28,7 @@ from onchip.microcontroller.int8.read_rules import living, merged_pads
 from onchip.microcontroller.int8.read_site import Site, Value
 from onchip.microcontroller.int8.read_spread import with_operands_spread
 from onchip.microcontroller.int8.read_state import STATEFUL, States
+from onchip.microcontroller.int8.shapes import made_shape
 from onchip.microcontroller.int8.sixteen.layers import LAYERS16
 from onchip.microcontroller.int8.svdf import svdf
 from onchip.readers.tflite_graph import Node, TensorRow, TfliteGraph, parse

@@ -31,10 +31,10 @@ from onchip.microcontroller.int8.model import (
     Resize,
     Softmax,
     Table,
-    macs,
 )
 from onchip.microcontroller.int8.move import Move
 from onchip.microcontroller.int8.reduce import Reduce
+from onchip.microcontroller.int8.shapes import macs
 from onchip.microcontroller.int8.sixteen.softmax import Softmax16, SoftmaxTo16
 from onchip.microcontroller.int8.svdf import SvdfState, SvdfSum
 from onchip.microcontroller.int8.transpose_conv import TransposeConv

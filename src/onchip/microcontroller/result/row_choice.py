@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from onchip.base.errors import Infeasible, ModelError, NeedsTraffic
 from onchip.base.short_names import short_names
-from onchip.microcontroller.int8.model import macs
+from onchip.microcontroller.int8.shapes import macs
 from onchip.microcontroller.result.microcontroller_plan import MicrocontrollerPlan, planned_for
 from onchip.microcontroller.row_plan import ALIGNMENT, plan_of_rows, planned_rows, row_spaces
 from onchip.microcontroller.row_points import RowsAnew, points_of

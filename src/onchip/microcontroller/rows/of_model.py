@@ -23,8 +23,8 @@ from onchip.microcontroller.int8.model import (
     Pad,
     PReLU,
     Table,
-    macs,
 )
+from onchip.microcontroller.int8.shapes import macs
 from onchip.microcontroller.rows.graph import Operand, RowGraph, RowOperator
 from onchip.microcontroller.rows.layer_windows import Reads, has_columns, reads_of
 from onchip.microcontroller.rows.makers import Made, Maker, RowModel, Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onchip.microcontroller.int8.model import macs
+from onchip.microcontroller.int8.shapes import macs
 from onchip.microcontroller.result.microcontroller import Microcontroller
 from onchip.microcontroller.result.report import pictures
 from onchip.report.wording import visible
