@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 __all__ = ["DECIMAL", "KEPT", "RESULTS", "ROOT", "Quick", "Result", "filled", "lacking", "wanting"]
@@ -33,8 +34,10 @@ class Result:
     """How a page comes about: the commands, one after another.
 
     `needs` is what a machine must have beside onchip. A command that names one of `given`, files and folders
-    that others publish, is left out where that is not there: its rows stay as they are on the page. What
-    matches `clock` comes from a search that a clock ended: it may differ from run to run, as times do.
+    that others publish, is left out where that is not there: its rows stay as they are on the page. So is a
+    command that begins as a pair of `installed` says, where the pair's program or Python module is not
+    there. What matches `clock` comes from a search that a clock ended: it may differ from run to run, as
+    times do.
     """
 
     page: str
@@ -42,6 +45,7 @@ class Result:
     quick: tuple[Quick, ...] = ()
     needs: str = ""
     given: tuple[str, ...] = ()
+    installed: tuple[tuple[str, str], ...] = ()
     clock: str = ""
 
 
@@ -70,6 +74,8 @@ MCU_FILES = " ".join(
     )
 )
 MODELS = "{kept}/models"
+FILES = "{kept}/files"
+VELA_FILES = " ".join(name for name in MCU_FILES.split() if "320kb" not in name)
 MCU_MADE = "made:mcunet_vww made:mcunet_320kb made:vww_96 made:resnet8 made:kws made:ad01"
 
 RESULTS = (
@@ -120,8 +126,11 @@ RESULTS = (
     ),
     Result(
         "mcu-files.md",
-        ("mcu_files.py benchmarks/mcu_files.json FILES --seconds 1 --least 20 --into docs/mcu-files.md",),
-        needs="the files that benchmarks/mcu_files.json lists, tflite-micro and ai-edge-litert",
+        (f"mcu_files.py benchmarks/mcu_files.json {FILES} --seconds 1 --least 20 --into docs/mcu-files.md",),
+        needs="the files that benchmarks/mcu_files.json lists in build/results/files, tflite-micro and"
+        " ai-edge-litert",
+        given=(FILES,),
+        installed=(("mcu_files.py", "tflite_micro"), ("mcu_files.py", "ai_edge_litert")),
     ),
     Result(
         "mcu.md",
@@ -135,6 +144,7 @@ RESULTS = (
         needs="gcc-arm-none-eabi and qemu-system-arm; the published files of MLPerf Tiny and MCUNet in"
         " build/results/models",
         given=(MODELS,),
+        installed=tuple(("mcu_", name) for name in EMULATED),
     ),
     Result(
         "kernels.md",
@@ -150,6 +160,7 @@ RESULTS = (
         needs="gcc-arm-none-eabi and qemu-system-arm; a checkout of CMSIS-NN and the published files in"
         " build/results",
         given=(MODELS, "{kept}/CMSIS-NN"),
+        installed=tuple(("mcu_", name) for name in EMULATED),
     ),
     Result(
         "cosma.md",
@@ -190,17 +201,23 @@ RESULTS = (
     Result(
         "peers.md",
         (
-            "peers/addresses.py",
-            "peers/nests.py",
-            "peers/vela_files.py",
-            "peers/deeploy_minimalloc.py",
+            "peers/addresses.py --csv {kept}/minimalloc --minimalloc {kept}/minimalloc-built/minimalloc"
+            " --iterations 1000 --into docs/peers.md",
+            "peers/nests.py --accelforge {kept}/accelforge/bin/python --into docs/peers.md",
+            f"peers/vela_files.py --vela {{kept}}/vela/bin/vela --into docs/peers.md {VELA_FILES}",
+            "peers/deeploy_minimalloc.py --deeploy {kept}/Deeploy --programs build/native"
+            " --into docs/peers.md",
             "peers/times.py zoo:resnet50 zoo:mobilenet_v2 {kept}/modern/vit_b16.ts.onnx"
             " {kept}/modern/bert512.dyn.onnx --zigzag {kept}/zigzag/bin/python"
             " --scalesim {kept}/scalesim/bin/python --records {kept}/times.jsonl"
             " --into docs/peers.md",
         ),
-        needs="the peers' own programs",
-        given=("{kept}/zigzag", "{kept}/scalesim", "{kept}/modern"),
+        needs="the peers' own programs in build/results, executorch and ethos-u-vela",
+        given=(
+            *("{kept}/minimalloc", "{kept}/minimalloc-built", "{kept}/accelforge", "{kept}/vela", MODELS),
+            *("{kept}/Deeploy", "{kept}/zigzag", "{kept}/scalesim", "{kept}/modern"),
+        ),
+        installed=(("peers/addresses.py", "executorch"), ("peers/addresses.py", "ethosu")),
     ),
     Result(
         "executorch.md",
@@ -210,6 +227,7 @@ RESULTS = (
             "executorch_tables.py {kept}/executorch.json --into docs/executorch.md",
         ),
         needs="an environment with executorch, timm and torchvision",
+        installed=tuple(("executorch_", name) for name in ("executorch", "timm", "torchvision")),
     ),
     Result("sizes.md", ("site_packages.py --into docs/sizes.md",)),
     Result(
@@ -228,7 +246,12 @@ RESULTS = (
         needs="the contest's problems in build/results/contest",
         given=("{kept}/contest",),
     ),
-    Result("corun-search.md", ("corun_search.py",), needs="pip install 'onchip[corun]' for Z3"),
+    Result(
+        "corun-search.md",
+        ("corun_search.py",),
+        needs="pip install 'onchip[corun]' for Z3",
+        installed=(("corun_search.py", "z3"),),
+    ),
     Result(
         "corun-local.md",
         (
@@ -237,6 +260,7 @@ RESULTS = (
             "corun_local_dynamic.py changes",
         ),
         needs="two idle cores, pip install 'onchip[corun]'",
+        installed=(("corun_local", "onnxruntime"),),
     ),
     Result("execution.md", ("execute_zoo.py", "fusion_executed.py")),
     Result("objectives.md", ("objectives.py",)),
@@ -298,11 +322,17 @@ def filled(command: str) -> str:
 
 
 def lacking(result: Result, command: str) -> list[str]:
-    """What the command names, others publish and is not there."""
-    named = [given for given in result.given if given in command]
-    return [filled(given) for given in named if not Path(filled(given)).exists()]
+    """What the command names, others publish and is not there; what it needs and is not installed."""
+    words = command.split()
+    named = [
+        given
+        for given in result.given
+        if any(word == given or word.startswith(f"{given}/") for word in words)
+    ]
+    absent = [filled(given) for given in named if not Path(filled(given)).exists()]
+    return absent + wanting(name for begins, name in result.installed if command.startswith(begins))
 
 
-def wanting(programs: Iterable[str]) -> list[str]:
-    """Return the programs that this machine does not have."""
-    return [program for program in programs if shutil.which(program) is None]
+def wanting(names: Iterable[str]) -> list[str]:
+    """Return the programs and Python modules that this machine does not have."""
+    return [name for name in names if shutil.which(name) is None and find_spec(name) is None]

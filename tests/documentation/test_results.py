@@ -40,6 +40,35 @@ def test_a_command_is_left_out_where_what_it_needs_is_not_there(
     assert not lacking(result, result.commands[0])
 
 
+def test_a_command_is_left_out_where_a_module_is_not_installed() -> None:
+    result = Result("sizes.md", ("site_packages.py",), installed=(("site_", "no_such_module"), ("x", "y")))
+    assert lacking(result, result.commands[0]) == ["no_such_module"]
+    assert not lacking(
+        Result("sizes.md", (), installed=(("site_", "json"), ("site_", "sh"))), "site_packages.py"
+    )
+
+
+@pytest.mark.parametrize("page", ["peers.md", "executorch.md", "mcu-files.md", "kernels.md", "packing.md"])
+def test_what_others_publish_is_left_out_of_a_clean_clone(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only commands that need nothing of it are run: a clean clone does not end at the others."""
+    import results_pages
+
+    monkeypatch.setattr(results_pages, "KEPT", Path("/nowhere"))
+    monkeypatch.setattr(results_pages, "find_spec", lambda _: None)
+    result = next(r for r in RESULTS if r.page == page)
+    run = [command for command in result.commands if not lacking(result, command)]
+    assert run == (["packing_tilings.py --side 100"] if page == "packing.md" else [])
+
+
+def test_no_command_has_a_name_to_be_filled_in() -> None:
+    """Every word that begins with a capital is a value or a folder of `kept`: FILES is neither."""
+    values = {"MR", "scip"}
+    for result in RESULTS:
+        for command in result.commands:
+            words = set(command.split()) - values
+            assert not [word for word in words if word.isupper() and word.isalpha()], command
+
+
 def test_rows_are_held_to_the_page_and_decimals_apart() -> None:
     result = next(r for r in RESULTS if r.page == "joint.md")
     stands = "| vgg16 | 64 KB | 110.20 | 98.49 | 110.20 | 98.49 | 58.35 | 58.35 | 14.89 |"
