@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["DECIMAL", "KEPT", "RESULTS", "ROOT", "Quick", "Result", "filled", "lacking", "wanting"]
+__all__ = [
+    "BUSY", "DECIMAL", "KEPT", "RESULTS", "ROOT", "Quick", "Result", "filled", "idle_cores", "lacking",
+    "wanting",
+]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "results"
 """Where measured data are kept, and files lie that others published and that are no part of this project."""
 DECIMAL = r"\d[\d,]*\.\d+"
+STAT = Path("/proc/stat")
+"""Ticks of the machine's cores by what they did: the fourth and fifth are idle ones."""
+BUSY = 0.3
+"""The part of a core that others may use beside a page that needs idle ones."""
 EMULATED = ("arm-none-eabi-gcc", "qemu-system-arm")
 
 
@@ -36,8 +45,9 @@ class Result:
     `needs` is what a machine must have beside onchip. A command that names one of `given`, files and folders
     that others publish, is left out where that is not there: its rows stay as they are on the page. So is a
     command that begins as a pair of `installed` says, where the pair's program or Python module is not
-    there. What matches `clock` comes from a search that a clock ended: it may differ from run to run, as
-    times do.
+    there. So are all commands of a page that needs `idle` cores, which nothing else uses, where there are not
+    so many: what they measure then is the others' work. What matches `clock` comes from a search that a clock
+    ended, or is a time: it may differ from run to run.
     """
 
     page: str
@@ -46,6 +56,7 @@ class Result:
     needs: str = ""
     given: tuple[str, ...] = ()
     installed: tuple[tuple[str, str], ...] = ()
+    idle: int = 0
     clock: str = ""
 
 
@@ -261,6 +272,8 @@ RESULTS = (
         ),
         needs="two idle cores, pip install 'onchip[corun]'",
         installed=(("corun_local", "onnxruntime"),),
+        idle=2,
+        clock=r"^\| (?:googlenet|resnet).*",
     ),
     Result("execution.md", ("execute_zoo.py", "fusion_executed.py")),
     Result("objectives.md", ("objectives.py",)),
@@ -291,6 +304,7 @@ RESULTS = (
     Result(
         "real-run.md",
         ("time_real.py --into docs/real-run.md",),
+        idle=2,
         needs="gcc and two cores that nothing else uses",
     ),
     Result(
@@ -331,6 +345,21 @@ def lacking(result: Result, command: str) -> list[str]:
     ]
     absent = [filled(given) for given in named if not Path(filled(given)).exists()]
     return absent + wanting(name for begins, name in result.installed if command.startswith(begins))
+
+
+def idle_cores(seconds: float = 1.0) -> float:
+    """How many cores nothing used for so long; all where the system does not tell."""
+
+    def ticks() -> list[int]:
+        return [int(word) for word in STAT.read_text("ascii").split("\n", 1)[0].split()[1:9]]
+
+    cores = float(os.cpu_count() or 1)
+    if not STAT.exists():
+        return cores
+    before = ticks()
+    time.sleep(seconds)
+    spent = [late - early for late, early in zip(ticks(), before, strict=True)]
+    return cores * (spent[3] + spent[4]) / max(1, sum(spent))
 
 
 def wanting(names: Iterable[str]) -> list[str]:

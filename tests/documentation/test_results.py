@@ -48,6 +48,30 @@ def test_a_command_is_left_out_where_a_module_is_not_installed() -> None:
     )
 
 
+def test_a_page_of_times_waits_for_idle_cores(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = Result("corun-local.md", ("no_such_script.py",), idle=2)
+    monkeypatch.setattr(results, "idle_cores", lambda: 0.4)
+    assert results.full(result)
+    assert "left out, its rows stay: needs 2 idle cores, 0.4 are" in capsys.readouterr().err
+    monkeypatch.setattr(results, "idle_cores", lambda: 1.9)
+    assert results.disturbed(result) == ""
+    assert results.disturbed(Result("sizes.md", ())) == ""
+
+
+def test_idle_cores_are_counted_from_ticks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import results_pages
+
+    stat = tmp_path / "stat"
+    stat.write_text("cpu 100 0 0 500 100 0 0 0 0 0\ncpu0 1\n")
+    monkeypatch.setattr(results_pages, "STAT", stat)
+    monkeypatch.setattr(results_pages.os, "cpu_count", lambda: 2)
+    later = "cpu 150 0 0 630 120 0 0 0 0 0\n"  # 50 used, 150 idle or waiting
+    monkeypatch.setattr(results_pages.time, "sleep", lambda _: stat.write_text(later))
+    assert results_pages.idle_cores() == pytest.approx(1.5)
+
+
 @pytest.mark.parametrize("page", ["peers.md", "executorch.md", "mcu-files.md", "kernels.md", "packing.md"])
 def test_what_others_publish_is_left_out_of_a_clean_clone(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only commands that need nothing of it are run: a clean clone does not end at the others."""
