@@ -359,6 +359,18 @@ def test_presolve_changes_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[0].value == found[0].bound == found[1].value == found[1].bound == 0
 
 
+def test_a_limit_in_cpu_time_does_not_end_by_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = [5.0]
+    monkeypatch.setattr(ilp_networks, "cpu_seconds", lambda: spent[0])
+    limits = ilp_networks.within_cpu(20.0)
+    assert limits.time_limit is None
+    assert not limits.stopped()
+    spent[0] = 24.9
+    assert not limits.stopped()
+    spent[0] = 25.0
+    assert limits.stopped()
+
+
 def test_cells_of_the_ilp_say_what_was_proved() -> None:
     proved = {"value": 6, "bound": 6, "exact": 6, "seconds": 1.26, "limit": 20.0}
     assert ilp_networks.told(proved) == "1.3"
