@@ -126,6 +126,16 @@ def test_what_a_clock_ended_is_passed_over_as_decimals_are() -> None:
     said = "but for decimals and what a clock ended"
     assert results.changed(before, after, ilp.clock) == f"1 of 1 rows are new, 0 of them {said}"
     assert results.changed(before, after.replace("8,623,584", "8"), cosma.clock).startswith("1 of 1")
+    joint = next(r for r in RESULTS if r.page == "joint.md")
+    gap = "| darts | optimus-1 | 72.435 | 25.129 | - | 18.657 | 9.813 | 90.1 % | gap 35.4 % | 34.8 |\n"
+    assert (
+        results.changed(gap, gap.replace("18.657", "-"), joint.clock)
+        == f"1 of 1 rows are new, 0 of them {said}"
+    )
+    proved = gap.replace("gap 35.4 %", "optimal")
+    assert results.changed(proved, proved.replace("| - |", "| 7 |"), joint.clock).endswith(
+        f"1 of them {said}"
+    )
     assert results.changed(before, before.replace("401,408", "0"), cosma.clock).endswith(f"1 of them {said}")
 
 
