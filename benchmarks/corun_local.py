@@ -247,8 +247,9 @@ def print_table(results: dict[str, Any]) -> None:
     for pair, found in results.items():
         for label, row in found.get("measure", {}).get("schedules", {}).items():
             print(
-                f"| {pair} | {label} | {row['predicted_ms']:.2f} | {row['measured_ms']:.2f} |"
-                f" {row['error']:+.1%} | {row['median_ms']:.2f} | {row['slower']:+.1%} |"
+                f"| {pair.replace(' beside ', ', ')} | {label} | {row['predicted_ms']:.2f} |"
+                f" {row['measured_ms']:.2f} | {row['error']:+.1%} | {row['median_ms']:.2f} |"
+                f" {row['slower']:+.1%} |"
             )
     tell: list[Callable[[str, dict[str, Any]], None]] = [tell_profiles, tell_frames]
     for one in tell:

@@ -12,7 +12,7 @@ tables that others print into the page's table of the same heading; it says how 
 changed. It writes what these print to build/results/, and says how many of those rows stood on the page.
 DATA files of two-step scripts are kept there, too: measured networks are not measured again. A command that
 needs files or checkouts that others publish is left out where they are not there, with a line that says so;
-its rows stay as they are on the page.
+its rows stay as they are on the page. So is a page of times for which no idle cores are there.
 
 `--note` keeps the CPU seconds of each page in results_cpu.json, and writes them into docs/results.md. A page
 of which something was left out, or of which data were kept before, gets no figure.
@@ -33,7 +33,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from page_marks import put_into, tables_into
-from results_pages import DECIMAL, KEPT, RESULTS, ROOT, Quick, Result, filled, lacking, wanting
+from results_pages import (
+    BUSY,
+    DECIMAL,
+    KEPT,
+    RESULTS,
+    ROOT,
+    Quick,
+    Result,
+    filled,
+    idle_cores,
+    lacking,
+    wanting,
+)
 
 CPU = ROOT / "benchmarks" / "results_cpu.json"
 """CPU seconds of the full and the quick commands of each page, as they were measured."""
@@ -102,6 +114,9 @@ def full(result: Result) -> bool:
     """Run all commands of a result; what is printed, and put into no page, is kept."""
     KEPT.mkdir(parents=True, exist_ok=True)
     printed, before = [], text_of(result)
+    if busy := disturbed(result):
+        say(f"{result.page}: left out, its rows stay: {busy}")
+        return True
     for command in result.commands:
         if absent := lacking(result, command):
             say(f"{result.page}: left out, its rows stay: {command.split()[0]} needs {', '.join(absent)}")
@@ -119,6 +134,12 @@ def full(result: Result) -> bool:
         (ROOT / "docs" / result.page).write_text(tables_into(text_of(result), text), "utf-8")
     say(f"{result.page}: {changed(before, text_of(result), result.clock)}")
     return True
+
+
+def disturbed(result: Result) -> str:
+    """What keeps a page from being measured that needs idle cores; empty where nothing does."""
+    idle = idle_cores() if result.idle else 0.0
+    return f"needs {result.idle} idle cores, {idle:.1f} are" if idle < result.idle - BUSY else ""
 
 
 def changed(before: str, after: str, clock: str = "") -> str:
@@ -144,7 +165,8 @@ def unused(result: Result) -> bool:
 
 def noted(kind: str, do: Callable[[Result], bool], result: Result) -> bool:
     """Do it, and keep its CPU seconds where it was done whole; into docs/results.md, too."""
-    done = not any(lacking(result, command) for command in result.commands) and unused(result)
+    lacks = [lacking(result, command) for command in result.commands]
+    done = not any(lacks) and unused(result) and not disturbed(result)
     whole = not any(wanting(one.programs) for one in result.quick) if kind == "quick" else done
     began = spent()
     good = do(result)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["DECIMAL", "KEPT", "RESULTS", "ROOT", "Quick", "Result", "filled", "lacking", "wanting"]
+__all__ = [
+    "BUSY", "DECIMAL", "KEPT", "RESULTS", "ROOT", "Quick", "Result", "filled", "idle_cores", "lacking",
+    "wanting",
+]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "results"
 """Where measured data are kept, and files lie that others published and that are no part of this project."""
 DECIMAL = r"\d[\d,]*\.\d+"
+STAT = Path("/proc/stat")
+"""Ticks of the machine's cores by what they did: the fourth and fifth are idle ones."""
+BUSY = 0.3
+"""The part of a core that others may use beside a page that needs idle ones."""
 EMULATED = ("arm-none-eabi-gcc", "qemu-system-arm")
 
 
@@ -33,8 +43,11 @@ class Result:
     """How a page comes about: the commands, one after another.
 
     `needs` is what a machine must have beside onchip. A command that names one of `given`, files and folders
-    that others publish, is left out where that is not there: its rows stay as they are on the page. What
-    matches `clock` comes from a search that a clock ended: it may differ from run to run, as times do.
+    that others publish, is left out where that is not there: its rows stay as they are on the page. So is a
+    command that begins as a pair of `installed` says, where the pair's program or Python module is not
+    there. So are all commands of a page that needs `idle` cores, which nothing else uses, where there are not
+    so many: what they measure then is the others' work. What matches `clock` comes from a search that a clock
+    ended, or is a time: it may differ from run to run.
     """
 
     page: str
@@ -42,6 +55,8 @@ class Result:
     quick: tuple[Quick, ...] = ()
     needs: str = ""
     given: tuple[str, ...] = ()
+    installed: tuple[tuple[str, str], ...] = ()
+    idle: int = 0
     clock: str = ""
 
 
@@ -70,6 +85,8 @@ MCU_FILES = " ".join(
     )
 )
 MODELS = "{kept}/models"
+FILES = "{kept}/files"
+VELA_FILES = " ".join(name for name in MCU_FILES.split() if "320kb" not in name)
 MCU_MADE = "made:mcunet_vww made:mcunet_320kb made:vww_96 made:resnet8 made:kws made:ad01"
 
 RESULTS = (
@@ -120,8 +137,11 @@ RESULTS = (
     ),
     Result(
         "mcu-files.md",
-        ("mcu_files.py benchmarks/mcu_files.json FILES --seconds 1 --least 20 --into docs/mcu-files.md",),
-        needs="the files that benchmarks/mcu_files.json lists, tflite-micro and ai-edge-litert",
+        (f"mcu_files.py benchmarks/mcu_files.json {FILES} --seconds 1 --least 20 --into docs/mcu-files.md",),
+        needs="the files that benchmarks/mcu_files.json lists in build/results/files, tflite-micro and"
+        " ai-edge-litert",
+        given=(FILES,),
+        installed=(("mcu_files.py", "tflite_micro"), ("mcu_files.py", "ai_edge_litert")),
     ),
     Result(
         "mcu.md",
@@ -135,6 +155,7 @@ RESULTS = (
         needs="gcc-arm-none-eabi and qemu-system-arm; the published files of MLPerf Tiny and MCUNet in"
         " build/results/models",
         given=(MODELS,),
+        installed=tuple(("mcu_", name) for name in EMULATED),
     ),
     Result(
         "kernels.md",
@@ -150,6 +171,7 @@ RESULTS = (
         needs="gcc-arm-none-eabi and qemu-system-arm; a checkout of CMSIS-NN and the published files in"
         " build/results",
         given=(MODELS, "{kept}/CMSIS-NN"),
+        installed=tuple(("mcu_", name) for name in EMULATED),
     ),
     Result(
         "cosma.md",
@@ -190,17 +212,23 @@ RESULTS = (
     Result(
         "peers.md",
         (
-            "peers/addresses.py",
-            "peers/nests.py",
-            "peers/vela_files.py",
-            "peers/deeploy_minimalloc.py",
+            "peers/addresses.py --csv {kept}/minimalloc --minimalloc {kept}/minimalloc-built/minimalloc"
+            " --iterations 1000 --into docs/peers.md",
+            "peers/nests.py --accelforge {kept}/accelforge/bin/python --into docs/peers.md",
+            f"peers/vela_files.py --vela {{kept}}/vela/bin/vela --into docs/peers.md {VELA_FILES}",
+            "peers/deeploy_minimalloc.py --deeploy {kept}/Deeploy --programs build/native"
+            " --into docs/peers.md",
             "peers/times.py zoo:resnet50 zoo:mobilenet_v2 {kept}/modern/vit_b16.ts.onnx"
             " {kept}/modern/bert512.dyn.onnx --zigzag {kept}/zigzag/bin/python"
             " --scalesim {kept}/scalesim/bin/python --records {kept}/times.jsonl"
             " --into docs/peers.md",
         ),
-        needs="the peers' own programs",
-        given=("{kept}/zigzag", "{kept}/scalesim", "{kept}/modern"),
+        needs="the peers' own programs in build/results, executorch and ethos-u-vela",
+        given=(
+            *("{kept}/minimalloc", "{kept}/minimalloc-built", "{kept}/accelforge", "{kept}/vela", MODELS),
+            *("{kept}/Deeploy", "{kept}/zigzag", "{kept}/scalesim", "{kept}/modern"),
+        ),
+        installed=(("peers/addresses.py", "executorch"), ("peers/addresses.py", "ethosu")),
     ),
     Result(
         "executorch.md",
@@ -210,6 +238,7 @@ RESULTS = (
             "executorch_tables.py {kept}/executorch.json --into docs/executorch.md",
         ),
         needs="an environment with executorch, timm and torchvision",
+        installed=tuple(("executorch_", name) for name in ("executorch", "timm", "torchvision")),
     ),
     Result("sizes.md", ("site_packages.py --into docs/sizes.md",)),
     Result(
@@ -228,7 +257,12 @@ RESULTS = (
         needs="the contest's problems in build/results/contest",
         given=("{kept}/contest",),
     ),
-    Result("corun-search.md", ("corun_search.py",), needs="pip install 'onchip[corun]' for Z3"),
+    Result(
+        "corun-search.md",
+        ("corun_search.py",),
+        needs="pip install 'onchip[corun]' for Z3",
+        installed=(("corun_search.py", "z3"),),
+    ),
     Result(
         "corun-local.md",
         (
@@ -237,11 +271,14 @@ RESULTS = (
             "corun_local_dynamic.py changes",
         ),
         needs="two idle cores, pip install 'onchip[corun]'",
+        installed=(("corun_local", "onnxruntime"),),
+        idle=2,
+        clock=r"^\| (?:googlenet|resnet).*",
     ),
     Result("execution.md", ("execute_zoo.py", "fusion_executed.py")),
     Result("objectives.md", ("objectives.py",)),
     Result("memories.md", ("memories.py 25",)),
-    Result("scale.md", ("scale.py --time-limit 20 --operators 100,1000,10000",)),
+    Result("scale.md", ("scale.py --time-limit 20 --operators 100,1000,10000",), idle=1),
     Result(
         "fusion-algorithms.md",
         ("fusion_algorithms.py --into docs/fusion-algorithms.md",),
@@ -263,10 +300,14 @@ RESULTS = (
             "joint_floor.py",
         ),
         quick=(Quick("joint_graphs.py"), Quick("joint_floor.py")),
+        needs="an idle core for joint_networks.py's limits",
+        idle=1,
+        clock=r"^\| \w+ \| [\w-]+ \|.*\| gap [\d.]+ % \|.*",
     ),
     Result(
         "real-run.md",
         ("time_real.py --into docs/real-run.md",),
+        idle=2,
         needs="gcc and two cores that nothing else uses",
     ),
     Result(
@@ -298,11 +339,32 @@ def filled(command: str) -> str:
 
 
 def lacking(result: Result, command: str) -> list[str]:
-    """What the command names, others publish and is not there."""
-    named = [given for given in result.given if given in command]
-    return [filled(given) for given in named if not Path(filled(given)).exists()]
+    """What the command names, others publish and is not there; what it needs and is not installed."""
+    words = command.split()
+    named = [
+        given
+        for given in result.given
+        if any(word == given or word.startswith(f"{given}/") for word in words)
+    ]
+    absent = [filled(given) for given in named if not Path(filled(given)).exists()]
+    return absent + wanting(name for begins, name in result.installed if command.startswith(begins))
 
 
-def wanting(programs: Iterable[str]) -> list[str]:
-    """Return the programs that this machine does not have."""
-    return [program for program in programs if shutil.which(program) is None]
+def idle_cores(seconds: float = 1.0) -> float:
+    """How many cores nothing used for so long; all where the system does not tell."""
+
+    def ticks() -> list[int]:
+        return [int(word) for word in STAT.read_text("ascii").split("\n", 1)[0].split()[1:9]]
+
+    cores = float(os.cpu_count() or 1)
+    if not STAT.exists():
+        return cores
+    before = ticks()
+    time.sleep(seconds)
+    spent = [late - early for late, early in zip(ticks(), before, strict=True)]
+    return cores * (spent[3] + spent[4]) / max(1, sum(spent))
+
+
+def wanting(names: Iterable[str]) -> list[str]:
+    """Return the programs and Python modules that this machine does not have."""
+    return [name for name in names if shutil.which(name) is None and find_spec(name) is None]

@@ -40,6 +40,59 @@ def test_a_command_is_left_out_where_what_it_needs_is_not_there(
     assert not lacking(result, result.commands[0])
 
 
+def test_a_command_is_left_out_where_a_module_is_not_installed() -> None:
+    result = Result("sizes.md", ("site_packages.py",), installed=(("site_", "no_such_module"), ("x", "y")))
+    assert lacking(result, result.commands[0]) == ["no_such_module"]
+    assert not lacking(
+        Result("sizes.md", (), installed=(("site_", "json"), ("site_", "sh"))), "site_packages.py"
+    )
+
+
+def test_a_page_of_times_waits_for_idle_cores(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = Result("corun-local.md", ("no_such_script.py",), idle=2)
+    monkeypatch.setattr(results, "idle_cores", lambda: 0.4)
+    assert results.full(result)
+    assert "left out, its rows stay: needs 2 idle cores, 0.4 are" in capsys.readouterr().err
+    monkeypatch.setattr(results, "idle_cores", lambda: 1.9)
+    assert results.disturbed(result) == ""
+    assert results.disturbed(Result("sizes.md", ())) == ""
+
+
+def test_idle_cores_are_counted_from_ticks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import results_pages
+
+    stat = tmp_path / "stat"
+    stat.write_text("cpu 100 0 0 500 100 0 0 0 0 0\ncpu0 1\n")
+    monkeypatch.setattr(results_pages, "STAT", stat)
+    monkeypatch.setattr(results_pages.os, "cpu_count", lambda: 2)
+    later = "cpu 150 0 0 630 120 0 0 0 0 0\n"  # 50 used, 150 idle or waiting
+    monkeypatch.setattr(results_pages.time, "sleep", lambda _: stat.write_text(later))
+    assert results_pages.idle_cores() == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("page", ["peers.md", "executorch.md", "mcu-files.md", "kernels.md", "packing.md"])
+def test_what_others_publish_is_left_out_of_a_clean_clone(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only commands that need nothing of it are run: a clean clone does not end at the others."""
+    import results_pages
+
+    monkeypatch.setattr(results_pages, "KEPT", Path("/nowhere"))
+    monkeypatch.setattr(results_pages, "find_spec", lambda _: None)
+    result = next(r for r in RESULTS if r.page == page)
+    run = [command for command in result.commands if not lacking(result, command)]
+    assert run == (["packing_tilings.py --side 100"] if page == "packing.md" else [])
+
+
+def test_no_command_has_a_name_to_be_filled_in() -> None:
+    """Every word that begins with a capital is a value or a folder of `kept`: FILES is neither."""
+    values = {"MR", "scip"}
+    for result in RESULTS:
+        for command in result.commands:
+            words = set(command.split()) - values
+            assert not [word for word in words if word.isupper() and word.isalpha()], command
+
+
 def test_rows_are_held_to_the_page_and_decimals_apart() -> None:
     result = next(r for r in RESULTS if r.page == "joint.md")
     stands = "| vgg16 | 64 KB | 110.20 | 98.49 | 110.20 | 98.49 | 58.35 | 58.35 | 14.89 |"
@@ -73,6 +126,16 @@ def test_what_a_clock_ended_is_passed_over_as_decimals_are() -> None:
     said = "but for decimals and what a clock ended"
     assert results.changed(before, after, ilp.clock) == f"1 of 1 rows are new, 0 of them {said}"
     assert results.changed(before, after.replace("8,623,584", "8"), cosma.clock).startswith("1 of 1")
+    joint = next(r for r in RESULTS if r.page == "joint.md")
+    gap = "| darts | optimus-1 | 72.435 | 25.129 | - | 18.657 | 9.813 | 90.1 % | gap 35.4 % | 34.8 |\n"
+    assert (
+        results.changed(gap, gap.replace("18.657", "-"), joint.clock)
+        == f"1 of 1 rows are new, 0 of them {said}"
+    )
+    proved = gap.replace("gap 35.4 %", "optimal")
+    assert results.changed(proved, proved.replace("| - |", "| 7 |"), joint.clock).endswith(
+        f"1 of them {said}"
+    )
     assert results.changed(before, before.replace("401,408", "0"), cosma.clock).endswith(f"1 of them {said}")
 
 

@@ -115,15 +115,25 @@ EVALUATION = (
         "its price 32 and at none 36, the buffer's at half 27",
     ),
     Exhibit(
-        "Fig. 18",
-        "eight configurations: words and energy",
-        f"{SCRIPT} fig18",
+        "Fig. 18, words",
+        "eight configurations: a larger array asks for slightly more words",
+        f"{SCRIPT} fig18 claims",
         f"{PAGE}fig-18-the-eight-configurations",
-        f"{TEST}test_fig_18",
-        "differs",
-        "energy falls with the array in 18 of 40 pairs that differ in it alone, 15 of 20 in 512 KB and 3 "
-        "of 20 in less, as ours has none that goes by time, the paper's own cause: with 30 % of the "
-        "smaller array's added by time, and nothing else changed, it falls in 40 of 40",
+        f"{COUNTED}test_words_of_larger_arrays",
+        "agrees",
+        "4.7 % more on average over 40 pairs that differ in the array alone",
+    ),
+    Exhibit(
+        "Fig. 18, energy",
+        "eight configurations: a larger array takes less energy",
+        f"{SCRIPT} fig18 claims",
+        f"{PAGE}fig-18-the-eight-configurations",
+        f"{TEST}test_energy_by_time_lets_every_larger_array_take_less",
+        "not explained",
+        "energy falls with the array in 18 of 40 pairs, 15 of 20 in 512 KB and 3 of 20 in less. Tried:"
+        " energy that goes by time, as the paper's sentence has it, though its energy is of accesses and"
+        " multiplications: 10, 20 and 30 % of the smaller array's, 31, 38 and 40 of 40, a share that is"
+        " fitted and measured nowhere; blocks of least energy, 28 of 40; both, with 10 %, 40 of 40",
     ),
     Exhibit(
         "Fig. 19",
@@ -232,6 +242,7 @@ TABLES = (
         " all partitions; in the space of the bottom-up algorithm, intervals of one order, and nothing"
         " else changed, it takes under a tenth of a second. ResNet-1202, with fewer successors, takes"
         " longer there, against the text: we did not measure why",
+        seconds=True,
     ),
     Exhibit(
         "Table 5, top-down",
@@ -244,6 +255,7 @@ TABLES = (
         "against 0.48, and on line on NASNet, 45.38 against 274.10; the most successors are the paper's "
         "on these five and on ResNet-1202; NASNet's are 7 of 886 operators in the zoo's graph, and the "
         "paper's 10 where 456 are operators of their own, as there",
+        seconds=True,
     ),
     Exhibit(
         "Section 7.9, final groups",
@@ -302,6 +314,7 @@ HEADLINES = (
         f"{COUNTED}test_milliseconds_of_the_searches",
         "agrees",
         "microseconds",
+        seconds=True,
     ),
 )
 
@@ -366,6 +379,7 @@ SENTENCES = (
         "not explained",
         "the text has no time of theirs; beside our rebuilt ones, in Python, the exact search in C++ is"
         " faster on 5 of 10 networks",
+        seconds=True,
     ),
 )
 

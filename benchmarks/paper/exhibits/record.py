@@ -6,11 +6,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Exhibit", "Outcome"]
+__all__ = ["SECONDS", "Exhibit", "Outcome"]
 
 Outcome = Literal["agrees", "differs", "not explained", "absent"]
 """`differs`: with a cause that was measured by changing that one thing. `not explained`: the cause was
 looked for and not found. `absent`: nothing of ours stands beside it."""
+
+
+SECONDS = 10.0
+"""The factor within which seconds of two machines are one figure.
+
+What counts is what the paper's own method takes here, on its problem and from its start, in CPU seconds. A
+limit agrees where that is within it in every case, a figure where it is at most `SECONDS` times as long or
+as short, a comparison where the same one is slower. Where that method was not run so here, or does not end,
+the claim is not explained, whatever a method of ours takes.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,9 @@ class Exhibit:
     reason: str = ""
     parts: tuple[str, ...] = field(default=(), kw_only=True)
     """Sections of the paper's script that print it (`--list`); by default the ones that `made_by` names."""
+
+    seconds: bool = field(default=False, kw_only=True)
+    """Whether its claim is on how long a search takes: judged by the rule of `SECONDS`."""
 
     @property
     def complete(self) -> bool:
