@@ -1,4 +1,4 @@
-"""What a layer makes: its shape, its windows, its multiply-accumulates."""
+"""The shape that a layer makes, its windows, its multiply-accumulates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs an operator of a nest, box by box: its operands, the values of its constants, its kernel."""
+"""The parts that run an operator of a nest, box by box: its operands, constants' values, its kernel."""
 
 from __future__ import annotations
 
