@@ -59,3 +59,8 @@ def test_a_search_that_ends_early_says_so() -> None:
     group = compiled_for(network, (0, 1), frozenset(bits(network.input_roots | network.output_roots)), TILES)
     assert group is not None
     assert not group.front(2, most=50).complete
+
+
+def test_no_plan_is_below_the_bound_where_finer_axes_lie_on_two_sides() -> None:
+    """An axis of 6 is one of 2 and one of 3 in the group, and multipliers have operands of their own."""
+    assert front_trial(4086)["groups"] == 1

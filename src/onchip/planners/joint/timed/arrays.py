@@ -18,7 +18,7 @@ from onchip.machines.tile_rates import TileRates
 from onchip.network.axes import Cut
 from onchip.plans import Leaf, Loop, Nest
 
-__all__ = ["arrays_of", "choices", "cycles_of", "laid"]
+__all__ = ["arrays_of", "choices", "cycles_of", "laid", "outputs_of"]
 
 Array = tuple[tuple[int, ...], ...]
 Extents = Sequence[Mapping[int, int]]
@@ -53,23 +53,33 @@ def cycles_of(cut: Cut, array: Array, extents: Extents, products: int, tiles: Ti
 
     Steps that go on with a sum begin its blocks again.
     """
+    blocks, sums = outputs_of(cut, array, extents, tiles), 1
     on = {axis for side in array for axis in side}
-    blocks, found = tiles.block_cycles, products
-    for axis, own_extents in enumerate(extents):
-        whole = sum(n * size for size, n in own_extents.items())
-        found *= 1 if axis in on else whole
-        if axis >= cut.outputs:
-            blocks *= sum(own_extents.values())
-        elif axis not in on:
-            blocks *= whole
+    for axis in range(cut.outputs, len(extents)):
+        sums *= 1 if axis in on else sum(n * size for size, n in extents[axis].items())
     for side, own in zip(tiles.sides, array, strict=False):
-        total = 0
-        for combined in product(*(extents[axis].items() for axis in own)):
-            times = prod(n for _, n in combined)
-            total += times * -(-prod(size for size, _ in combined) // side.size)
-        found *= total
-        blocks *= total if side.kind == "out" else 1
-    return blocks + found
+        sums *= 1 if side.kind == "out" else _fills(own, extents, side.size)
+    begun = prod(sum(of.values()) for of in extents[cut.outputs :])
+    return blocks * (tiles.block_cycles * begun + products * sums)
+
+
+def outputs_of(cut: Cut, array: Array, extents: Extents, tiles: TileRates) -> int:
+    """Return the blocks of outputs of all steps that make them once: a block fills the sides for outputs."""
+    on = {axis for side in array for axis in side}
+    found = prod(
+        sum(n * size for size, n in extents[axis].items()) for axis in range(cut.outputs) if axis not in on
+    )
+    for side, own in zip(tiles.sides, array, strict=False):
+        found *= _fills(own, extents, side.size) if side.kind == "out" else 1
+    return found
+
+
+def _fills(axes: Sequence[int], extents: Extents, size: int) -> int:
+    """Return how often all turns of axes fill a side."""
+    found = 0
+    for combined in product(*(extents[axis].items() for axis in axes)):
+        found += prod(n for _, n in combined) * -(-prod(length for length, _ in combined) // size)
+    return found
 
 
 def arrays_of(layout: Layout, tiles: TileRates, products: Sequence[int]) -> dict[str, tuple[Array, int]]:

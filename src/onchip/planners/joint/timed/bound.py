@@ -2,7 +2,9 @@
 
 *Work*: steps run one after the other. The steps of an operator together take no less than its products in one
 step over all of its axes, laid on the array in the best way, nor than its vector operations: cutting an axis
-only adds sides that do not fill, for the ceilings of two parts are no less than that of both. Rows that no
+only adds sides that do not fill, for the ceilings of two parts are no less than that of both. In a group an
+axis may be seen in finer ones, which lie on several sides where these may share an operand: there all sides
+together are taken for one. Rows that no
 reader's windows touch need not be made, and count for nothing. *Bytes*: every channel makes one transfer at a
 time.
 """
@@ -20,7 +22,7 @@ from onchip.network.axes import Cut, GroupAxes, axes_of
 from onchip.network.needed import in_sides, made_indices
 from onchip.network.repeats import folded
 from onchip.network.vector_work import vector_operations
-from onchip.planners.joint.timed.arrays import choices, cycles_of
+from onchip.planners.joint.timed.arrays import choices, outputs_of
 
 if TYPE_CHECKING:
     from onchip.network.needed import Rows
@@ -65,10 +67,23 @@ def _least_work_of(cut: Cut, indices: Sequence[int], work: Work, tiles: TileRate
     """Return the picoseconds of one step over so many indices along each axis, on the best sides."""
     cycles = tiles.step_cycles
     if work.products:
-        whole = [{n: 1} for n in indices]
-        cycles += min(cycles_of(cut, way, whole, work.products, tiles) for way in choices(cut, tiles))
+        sums = -(-prod(indices[cut.outputs :]) // prod(s.size for s in tiles.sides if s.kind == "sum"))
+        cycles += _least_blocks(cut, indices, tiles) * (tiles.block_cycles + work.products * sums)
     least = -(-cycles * PICOSECONDS // tiles.clock_hertz)
     if tiles.vector_operations_per_second is not None:
         made = prod(indices[: cut.outputs])
         least = max(least, -(-work.vector * made * PICOSECONDS // tiles.vector_operations_per_second))
     return least
+
+
+def _least_blocks(cut: Cut, indices: Sequence[int], tiles: TileRates) -> int:
+    """Return the blocks of outputs of one step over so many indices, on the best sides."""
+    follows = {axis for use in (*cut.reads, *cut.constants) for axis in use.axes}
+    follows |= {
+        window.axis for use in (*cut.reads, *cut.constants) for window in use.slides if window is not None
+    }
+    made = indices[: cut.outputs]
+    if tiles.own_operands or any(n > 1 and axis not in follows for axis, n in enumerate(made)):
+        return -(-prod(made) // prod(side.size for side in tiles.sides if side.kind == "out"))
+    whole = [{n: 1} for n in indices]
+    return min(outputs_of(cut, way, whole, tiles) for way in choices(cut, tiles))
