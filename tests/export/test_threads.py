@@ -272,6 +272,18 @@ def test_rows_norms_and_attention(lanes: int, tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_vectors_of_other_widths_are_refused(tmp_path: Path) -> None:
+    """Of 2 or of 32 floats they would compile, and be wrong."""
+    model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
+    (tmp_path / "program.c").write_text(threads_of(planned(model, 6), model).source)
+    for lanes in (2, 32):
+        command = ["gcc", "-std=gnu11", "-fsyntax-only", "-pthread", "-w", f"-DLANES={lanes}", "program.c"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert "LANES is 4, 8 or 16" in done.stderr
+        assert done.returncode
+
+
+@needs_compiler
 @pytest.mark.thorough
 def test_no_byte_is_read_while_it_is_written(tmp_path: Path) -> None:
     """The two counters order all that the threads share: no race is found."""

@@ -291,7 +291,9 @@ void Layout::lay() {
     }
     for (const Leaf& leaf : leaves) {
         const bool exact = windows.empty();
-        work = nests::plus(work, problem.cycle.of(leaf.cycles + (exact ? nests::times(leaf.steps, problem.rates.step_cycles) : 0)) - 1);
+        const std::int64_t cycles = nests::plus(leaf.cycles, exact ? nests::times(leaf.steps, problem.rates.step_cycles) : 0);
+        // More cycles than can be counted are no time, however fast the clock: no step is to count them.
+        work = nests::plus(work, cycles >= never ? never : problem.cycle.of(cycles) - 1);
     }
     work = std::max<Time>(work, 0);
 }

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+
+import pytest
 
 from nest_networks import network_of
+from onchip.machines.tile_rates import ArraySide
 from onchip.network import bits
 from onchip.planners.joint.timed.compiled import Compiled, compiled_for
 from onchip.planners.joint.timed.pricing import TimedGroup
@@ -52,6 +56,21 @@ def test_a_search_finds_no_slower_nests_than_it_starts_with_and_all_of_them_are_
             assert (judged.time, judged.bytes, judged.scratch) == (one.time, one.bytes, one.scratch)
         if room >= 72:
             assert times[0] <= 113_000
+
+
+@pytest.mark.parametrize(
+    ("clock", "sides"), [(10**9, TILES.sides), (10**18 - 1, TILES.sides), (10**18 - 1, ())]
+)
+def test_more_cycles_than_can_be_counted_are_no_time(clock: int, sides: tuple[ArraySide, ...]) -> None:
+    """Blocks of so many cycles, on a clock so fast that a step's time could be counted and its cycles not."""
+    tiles = replace(TILES, clock_hertz=clock, block_cycles=10**18 - 1, sides=sides)
+    core = compiled_for(NETWORK, (0, 1), STREAMED, tiles)
+    assert core is not None
+    found = core.price(Nest((Leaf("up"), Leaf("down"))))
+    if found is not None:
+        judged = TimedGroup(NETWORK, (0, 1), STREAMED, tiles).priced(found.nest, 10**6)
+        assert judged is not None
+        assert found.time == judged.time
 
 
 def test_a_search_repeats_itself() -> None:

@@ -15,6 +15,9 @@ VECTORS = """\
 #define LANES 4
 #endif
 #endif
+#if LANES != 4 && LANES != 8 && LANES != 16
+#error "LANES is 4, 8 or 16"
+#endif
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t veci __attribute__((vector_size(4 * LANES)));
 #if LANES == 16
