@@ -206,13 +206,20 @@ void Fronts::nest() {
     set(0, 1);  // other homes of the buffers behind are tried with these
 }
 
-// True if some loop only repeats its leaves, and without it they lie on the same sides of the array.
+// True if some loop only repeats a leaf along an output, and without it that lies on the same sides of the array.
 bool Fronts::is_idle() {
     for (int b = 1; nth(b) < layout_.bodies.size(); ++b) {
         const Body& body = layout_.at(b);
         const bool home = std::any_of(layout_.homes.begin(), layout_.homes.end(),
                                       [&](const Home& h) { return h.body >= b && h.body < body.end_body; });
         if (home || body.windows >= 0) continue;
+        // Between the shorter steps of several operators, or of a sum, a transfer may begin that waits for a longer one.
+        if (body.end_leaf - body.first_leaf != 1) continue;
+        const Leaf& leaf = layout_.leaves[nth(body.first_leaf)];
+        const nests::Operator& op = problem_.group.operators[leaf.op];
+        bool sums = false;
+        for (Id a = op.outputs; a < op.axes.size(); ++a) sums |= problem_.axis_class[leaf.op][a] == body.loop_class;
+        if (sums) continue;
         // a step along windows with strides reads what steps of fewer indices leave out
         if (problem_.rates.scratchpad && problem_.group.classes[nth(body.loop_class)].windows) continue;
         Item less = *root_;
