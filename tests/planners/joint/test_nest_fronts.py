@@ -64,3 +64,8 @@ def test_a_search_that_ends_early_says_so() -> None:
 def test_no_plan_is_below_the_bound_where_finer_axes_lie_on_two_sides() -> None:
     """An axis of 6 is one of 2 and one of 3 in the group, and multipliers have operands of their own."""
     assert front_trial(4086)["groups"] == 1
+
+
+def test_a_loop_over_two_operators_lets_a_transfer_begin_sooner() -> None:
+    """Of seed 20,535 two nests of the front have one in which nothing has its home."""
+    assert front_trial(20_535)["groups"] == 1
