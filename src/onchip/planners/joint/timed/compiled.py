@@ -51,8 +51,8 @@ class FrontRules:
     """Rules that leave nests out of the search for a front; the front is the same without any.
 
     `floors`: nests that take no less than a known one in every figure. `idle`: loops that only add
-    steps of one operator. `second`: on one channel a second copy makes no nest slower; `more`: from two copies
-    on one more does not.
+    steps of one operator. `second`: on one channel a second copy makes no nest slower; `more`: from two
+    copies on one more does not.
     """
 
     floors: bool = True
