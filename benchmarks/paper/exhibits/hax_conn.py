@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
+from exhibits.hax_conn_places import PAGE, PAPERS, SETUP, SHOWN, TESTS, printed
 from exhibits.hax_conn_sentences import SENTENCES
 from exhibits.hax_conn_time import TIMES
 from exhibits.record import Exhibit
-
-PAGE = "hax-conn.md"
-TESTS = "tests/multi_dnn"
-SETUP = f"{TESTS}/test_hax_conn_setup.py"
-SHOWN = f"{TESTS}/test_hax_conn_page.py"
-PAPERS = "tests/documentation/test_figures_of_papers.py"
-SCRIPT = "paper/hax_conn.py"
-
-
-def printed(*sections: str) -> str:
-    """The command that prints some sections."""
-    return f"{SCRIPT} --only {' '.join(sections)}"
-
 
 FIGURES = (
     Exhibit(

@@ -18,7 +18,7 @@ from onchip.machines.tile_rates import TileRates
 from onchip.network.axes import Cut
 from onchip.plans import Leaf, Loop, Nest
 
-__all__ = ["arrays_of", "choices", "cycles_of", "laid", "outputs_of"]
+__all__ = ["arrays_of", "choices", "laid", "outputs_of"]
 
 Array = tuple[tuple[int, ...], ...]
 Extents = Sequence[Mapping[int, int]]
@@ -48,7 +48,7 @@ def choices(cut: Cut, tiles: TileRates) -> Iterator[Array]:
             yield sides
 
 
-def cycles_of(cut: Cut, array: Array, extents: Extents, products: int, tiles: TileRates) -> int:
+def _cycles_of(cut: Cut, array: Array, extents: Extents, products: int, tiles: TileRates) -> int:
     """Return the cycles of all steps with so many products for every index: those of blocks, and of products.
 
     Steps that go on with a sum begin its blocks again.
@@ -95,7 +95,7 @@ def arrays_of(layout: Layout, tiles: TileRates, products: Sequence[int]) -> dict
             continue
         extents = _extents(layout, path)
         ways = enumerate(choices(cut, tiles))
-        best = min((cycles_of(cut, way, extents, products[path.at], tiles), n, way) for n, way in ways)
+        best = min((_cycles_of(cut, way, extents, products[path.at], tiles), n, way) for n, way in ways)
         found[cut.name] = best[2], best[0]
     return found
 

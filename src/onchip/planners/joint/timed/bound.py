@@ -4,9 +4,8 @@
 step over all of its axes, laid on the array in the best way, nor than its vector operations: cutting an axis
 only adds sides that do not fill, for the ceilings of two parts are no less than that of both. In a group an
 axis may be seen in finer ones, which lie on several sides where these may share an operand: there all sides
-together are taken for one. Rows that no
-reader's windows touch need not be made, and count for nothing. *Bytes*: every channel makes one transfer at a
-time.
+together are taken for one. Rows that no reader's windows touch need not be made, and count for nothing.
+*Bytes*: every channel makes one transfer at a time.
 """
 
 from __future__ import annotations
