@@ -24,7 +24,11 @@ inline constexpr bool has(Set set, std::size_t i) { return (set >> i & 1) != 0; 
 
 // What is too much counts as unlimited.
 inline Bytes plus(Bytes a, Bytes b) { return a >= unlimited - b ? unlimited : a + b; }
-inline Bytes times(Bytes a, Bytes b) { return a > 0 && b > unlimited / a ? unlimited : a * b; }
+inline Bytes times(Bytes a, Bytes b) {
+    if (a <= 0 || b <= 0) return a * b;
+    Bytes found = 0;
+    return __builtin_mul_overflow(a, b, &found) || found > unlimited ? unlimited : found;
+}
 
 // Index o along an axis of an operator needs the `span` indices of a side from floor((o * stride - before) / per) on, as
 // far as they exist.

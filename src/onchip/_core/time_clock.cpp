@@ -4,7 +4,7 @@
 
 namespace onchip::timed {
 
-std::optional<Times> Walk::times(Layout& layout, Time below, std::int64_t most_steps, bool every_turn) {
+const Times* Walk::times(Layout& layout, Time below, std::int64_t most_steps, bool every_turn) {
     layout_ = &layout;
     below_ = below;
     most_ = most_steps;
@@ -17,7 +17,7 @@ std::optional<Times> Walk::times(Layout& layout, Time below, std::int64_t most_s
     owned_.clear();
     channels_.assign(problem_.rates.channels.size(), 0);
     served_.assign(channels_.size(), 0);
-    totals_ = {};
+    totals_.time = totals_.work = totals_.bytes = totals_.steps = totals_.transfers = 0;
     totals_.busy.assign(channels_.size(), 0);
     if (states_.size() < layout.moving.size()) states_.resize(layout.moving.size());
     if (snapshots_.size() < 2 * layout.bodies.size()) snapshots_.resize(2 * layout.bodies.size());
@@ -34,12 +34,12 @@ std::optional<Times> Walk::times(Layout& layout, Time below, std::int64_t most_s
     store_owned(true);
     Time all = end_;
     for (const Time channel : channels_) all = std::max(all, channel);
-    if (over_ || all >= below_) return std::nullopt;
+    if (over_ || all >= below_) return nullptr;
     totals_.time = all;
     // in a turn of which nothing uses a buffer that crosses, the law says nothing
     for (std::size_t m = 0; m < layout.moving.size(); ++m)
-        if (states_[m].moved != layout.homes[nth(layout.moving[m].home)].crosses) return std::nullopt;
-    return totals_;
+        if (states_[m].moved != layout.homes[nth(layout.moving[m].home)].crosses) return nullptr;
+    return &totals_;
 }
 
 bool Walk::ends(int number) const {

@@ -19,9 +19,9 @@ class Walk {
   public:
     explicit Walk(const Problem& problem) : problem_(problem) {}
 
-    // The times of a nest that was derived; none if it takes `below` or longer, or more than `most_steps` walked.
+    // The times of a nest that was derived, until others are asked for; none if it takes `below` or longer, or more than `most_steps` walked.
     // With `every_turn` no period is skipped.
-    std::optional<Times> times(Layout& layout, Time below, std::int64_t most_steps, bool every_turn = false);
+    const Times* times(Layout& layout, Time below, std::int64_t most_steps, bool every_turn = false);
     std::int64_t walked() const { return walked_; }
 
   private:

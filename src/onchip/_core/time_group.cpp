@@ -114,11 +114,14 @@ Problem::Problem(std::vector<nests::Operator> operators, std::vector<nests::Buff
     if (rates.vector) vector = Ratio(picoseconds, *rates.vector);
     if (rates.scratchpad) scratchpad = Ratio(picoseconds, *rates.scratchpad);
     first_load = first_store = -1;
+    std::int64_t rate = 0;
     for (std::size_t c = 0; c < rates.channels.size(); ++c) {
         crossing.emplace_back(picoseconds, rates.channels[c].bytes_per_second);
+        rate += rates.channels[c].bytes_per_second;
         if (rates.channels[c].loads && first_load < 0) first_load = static_cast<int>(c);
         if (rates.channels[c].stores && first_store < 0) first_store = static_cast<int>(c);
     }
+    together = Ratio(picoseconds, std::max<std::int64_t>(rate, 1));
     if (first_load < 0 || first_store < 0) throw std::invalid_argument("time: no channel loads, or none stores");
     for (Id o = 0; o < group.size(); ++o) {
         arrays.push_back(work[o].products ? arrays_of(group.operators[o], rates) : std::vector<Array>{});

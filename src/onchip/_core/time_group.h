@@ -106,6 +106,7 @@ struct Problem {
     Bytes alignment;
     Ratio cycle, vector, scratchpad;
     std::vector<Ratio> crossing;                     // by channel
+    Ratio together;                                  // the same of all channels at once
     int first_load = 0, first_store = 0;             // channels
     std::vector<std::vector<int>> side_class;        // by access and side: the class along it, index by index; or negative
     std::vector<std::vector<Array>> arrays;          // by operator: ways to lie on the array, none better than another

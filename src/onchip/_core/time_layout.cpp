@@ -4,7 +4,7 @@
 
 namespace onchip::timed {
 
-bool Layout::derive(const Item& root) {
+bool Layout::placed(const Item& root, Bytes most) {
     const std::size_t count = problem.group.size();
     bodies.clear();
     leaves.clear();
@@ -13,7 +13,8 @@ bool Layout::derive(const Item& root) {
     beside.clear();
     windows.clear();
     leaf_of_.assign(count, -1);
-    bodies.emplace_back();
+    work = 0;
+    bodies.add();
     if (!walk(root, 0)) return false;
     if (leaves.size() != count) return refuse("not every operator has a leaf");
     for (Leaf& leaf : leaves) {
@@ -28,9 +29,10 @@ bool Layout::derive(const Item& root) {
     }
     if (!finished() || !find_homes() || !in_place() || !slide()) return false;
     sizes();
-    if (!in_tiles() || !spilled() || !widths() || !find_moving()) return false;
+    if (!in_tiles() || !spilled() || !widths()) return false;
     lay();
-    return true;
+    if (need > most) return refuse("it needs more bytes than there are");
+    return find_moving();
 }
 
 bool Layout::walk(const Item& item, int number) {
@@ -43,10 +45,11 @@ bool Layout::walk(const Item& item, int number) {
             const Id op = static_cast<Id>(inner.operation);
             if (op >= group.size() || leaf_of_[op] >= 0) return refuse("an operator has two leaves");
             leaf_of_[op] = static_cast<int>(leaves.size());
-            Leaf leaf;
+            at(number).items.push_back(~static_cast<int>(leaves.size()));
+            Leaf& leaf = leaves.add();
             leaf.op = op;
             leaf.body = number;
-            leaf.place = static_cast<int>(at(number).items.size());
+            leaf.place = static_cast<int>(at(number).items.size()) - 1;
             leaf.under = inner.under;
             for (int b = number; b >= 0; b = at(b).parent) leaf.path.push_back(b);
             std::reverse(leaf.path.begin(), leaf.path.end());
@@ -54,21 +57,19 @@ bool Layout::walk(const Item& item, int number) {
                 const int c = at(leaf.path[n]).loop_class;
                 if (!has(group.classes[nth(c)].may, op)) return refuse("a loop does not go along an operator");
             }
-            at(number).items.push_back(~static_cast<int>(leaves.size()));
-            leaves.push_back(std::move(leaf));
             continue;
         }
         if (inner.loop_class < 0 || nth(inner.loop_class) >= group.classes.size() || inner.tile < 1)
             return refuse("a loop has no class, or no tile");
         const int made = static_cast<int>(bodies.size());
         at(number).items.push_back(made);
-        Body body;
+        Body& body = bodies.add();
         body.parent = number;
         body.loop_class = inner.loop_class;
         body.tile = inner.tile;
         for (int b = number; b > 0 && body.before < 0; b = at(b).parent)
             if (at(b).loop_class == inner.loop_class) body.before = b;
-        bodies.push_back(std::move(body));
+        if (body.before >= 0) at(body.before).around = true;
         if (!walk(inner, made)) return false;
     }
     at(number).end_leaf = static_cast<int>(leaves.size());
@@ -107,28 +108,25 @@ int Layout::deepest(const std::vector<Id>& uses) const {
     return 0;
 }
 
-std::vector<int> Layout::ends_of(int body) const {
-    std::vector<int> found;
+// The innermost loop of each class around what a body holds, outer ones first.
+void Layout::ends_of(int body, std::vector<int>& ends) const {
     Set seen = 0;
     for (int b = body; b > 0; b = at(b).parent) {
         const Set mine = one(nth(at(b).loop_class));
-        if (!(seen & mine)) found.push_back(b);
+        if (!(seen & mine)) ends.push_back(b);
         seen |= mine;
     }
-    std::reverse(found.begin(), found.end());
-    return found;
+    std::reverse(ends.begin(), ends.end());
 }
 
-int Layout::add_home(Id buffer, int body, int leaf, std::vector<Id> uses, Kept ways) {
-    Home home;
+void Layout::add_home(Id buffer, int body, int leaf, const std::vector<Id>& uses, Kept ways) {
+    Home& home = homes.add();
     home.buffer = buffer;
     home.body = body;
     home.leaf = leaf;
-    home.uses = std::move(uses);
+    home.uses = uses;
     home.ways = ways;
     home.width = problem.group.buffers[buffer].element;
-    homes.push_back(std::move(home));
-    return static_cast<int>(homes.size()) - 1;
 }
 
 bool Layout::kept(const Item& item, int body) {
@@ -145,7 +143,8 @@ bool Layout::kept(const Item& item, int body) {
 // Homes by buffer; of one buffer those of bodies first, outer ones first, then private ones.
 bool Layout::find_homes() {
     const Group& group = problem.group;
-    kept_in_.assign(group.buffers.size(), {});
+    kept_in_.resize(group.buffers.size());
+    for (auto& known : kept_in_) known.clear();
     for (std::size_t b = 0; b < bodies.size(); ++b)
         if (!kept(*bodies[b].item, static_cast<int>(b))) return false;
     const auto ways_of = [&](int body, Id buffer) {
@@ -156,25 +155,27 @@ bool Layout::find_homes() {
     for (Id b = 0; b < group.buffers.size(); ++b) {
         if (problem.stored[b].on_chip) continue;
         const bool outside = group.buffers[b].maker < 0, leaves_group = group.buffers[b].leaves;
-        std::vector<Id> rest = group.uses[b];
-        std::sort(rest.begin(), rest.end());
+        rest_ = group.uses[b];
+        std::sort(rest_.begin(), rest_.end());
         for (const int body : kept_in_[b]) {
-            std::vector<Id> shared, others;
-            for (const Id u : rest) (below(u, body) ? shared : others).push_back(u);
-            if (shared.empty() || (!outside && !others.empty())) return refuse("a body keeps what is used elsewhere");
-            add_home(b, body, -1, shared, ways_of(body, b));
-            rest = others;
+            shared_.clear();
+            others_.clear();
+            for (const Id u : rest_) (below(u, body) ? shared_ : others_).push_back(u);
+            if (shared_.empty() || (!outside && !others_.empty())) return refuse("a body keeps what is used elsewhere");
+            add_home(b, body, -1, shared_, ways_of(body, b));
+            rest_.swap(others_);
         }
-        if (outside || (rest.size() == 1 && leaves_group)) {
-            for (const Id u : rest) {
+        if (outside || (rest_.size() == 1 && leaves_group)) {
+            for (const Id u : rest_) {
                 const int leaf = leaf_of_[group.accesses[u].op];
-                add_home(b, leaves[nth(leaf)].body, leaf, {u}, Kept{b});
+                shared_.assign(1, u);
+                add_home(b, leaves[nth(leaf)].body, leaf, shared_, Kept{b});
             }
-        } else if (!rest.empty()) {
-            add_home(b, deepest(rest), -1, rest, Kept{b});
+        } else if (!rest_.empty()) {
+            add_home(b, deepest(rest_), -1, rest_, Kept{b});
         }
     }
-    for (Home& home : homes) home.ends = ends_of(home.body);
+    for (Home& home : homes) ends_of(home.body, home.ends);
     return true;
 }
 
@@ -205,7 +206,7 @@ bool Layout::in_place() {
         }
         gone |= one(operand);
     }
-    std::erase_if(homes, [&](const Home& home) { return has(gone, home.buffer); });
+    homes.erase_if([&](const Home& home) { return has(gone, home.buffer); });
     return true;
 }
 
@@ -246,14 +247,14 @@ bool Layout::find_moving() {
     const Group& group = problem.group;
     bytes = 0;
     transfers = 0;
-    std::vector<int> count(group.buffers.size(), 0);
-    for (const Home& home : homes) ++count[home.buffer];
-    for (std::size_t h = 0; h < homes.size(); ++h) {
+    count_.assign(group.buffers.size(), 0);
+    for (const Home& home : homes) ++count_[home.buffer];
+    order_moving();
+    for (const auto& [ranked, h] : ranks_) {
         const Home& home = homes[h];
         const nests::Buffer& buffer = group.buffers[home.buffer];
-        const bool stored = buffer.maker >= 0 && buffer.leaves;
-        if (buffer.maker >= 0 && !stored) continue;
-        Moving one_;
+        const bool stored = buffer.maker >= 0;
+        Moving& one_ = moving.add();
         one_.home = static_cast<int>(h);
         one_.stored = stored;
         one_.owned = home.ways.copies > 1;
@@ -263,7 +264,7 @@ bool Layout::find_moving() {
         if (nth(one_.load) >= channels.size() || !channels[nth(one_.load)].loads || nth(one_.store) >= channels.size() ||
             !channels[nth(one_.store)].stores)
             return refuse("a channel does not go that way");
-        one_.in_fills = problem.stored[home.buffer].in_fills || (problem.stored[home.buffer].constant && count[home.buffer] == 1);
+        one_.in_fills = problem.stored[home.buffer].in_fills || (problem.stored[home.buffer].constant && count_[home.buffer] == 1);
         const Access& first = group.accesses[home.uses[0]];
         const Id owner = stored ? static_cast<Id>(buffer.maker) : first.op;
         std::int64_t fills = 1;
@@ -280,30 +281,14 @@ bool Layout::find_moving() {
         }
         if (one_.waits.empty() && one_.sums.empty()) transfers += fills;
         for (const auto* some : {&home.uses, &home.guests})
-            for (const Id u : *some) one_.users |= one(nth(leaf_of_[group.accesses[u].op]));
-        for (int leaf = 63; leaf >= 0 && one_.last_leaf < 0; --leaf)
-            if (has(one_.users, nth(leaf))) one_.last_leaf = leaf;
+            for (const Id u : *some) {
+                const int leaf = leaf_of_[group.accesses[u].op];
+                one_.users |= one(nth(leaf));
+                one_.last_leaf = std::max(one_.last_leaf, leaf);
+            }
         bytes = nests::plus(bytes, home.crosses);
-        moving.push_back(std::move(one_));
     }
     if (bytes >= never / 4) return refuse("an absurd number of bytes moves");
-    order_moving();
-    return true;
-}
-
-// As the law numbers them: bodies as they are walked, in each what it keeps in that order, then the rest.
-void Layout::order_moving() {
-    const auto rank = [&](const Moving& one_) {
-        const Home& home = homes[nth(one_.home)];
-        const auto& keep = at(home.body).item->keep;
-        std::size_t n = 0;
-        while (n < keep.size() && keep[n].buffer != home.buffer) ++n;
-        return n;
-    };
-    std::stable_sort(moving.begin(), moving.end(), [&](const Moving& a, const Moving& b) {
-        const int in = homes[nth(a.home)].body, other = homes[nth(b.home)].body;
-        return in != other ? in < other : rank(a) < rank(b);
-    });
     std::size_t next = 0;
     for (std::size_t b = 0; b < bodies.size(); ++b) {
         bodies[b].first_moving = static_cast<int>(next);
@@ -314,10 +299,26 @@ void Layout::order_moving() {
         body.end_inside = body.end_moving;
         if (body.end_body > 0) body.end_inside = at(body.end_body - 1).end_moving;
     }
-    for (Leaf& leaf : leaves) leaf.uses.clear();
     for (std::size_t m = 0; m < moving.size(); ++m)
         for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
             if (has(moving[m].users, leaf)) leaves[leaf].uses.push_back(static_cast<int>(m));
+    return true;
+}
+
+// The homes of what moves, as the law numbers them: bodies as they are walked, in each what it keeps in that order,
+// then the rest.
+void Layout::order_moving() {
+    constexpr int most = 1 << 12;  // names that a body keeps
+    ranks_.clear();
+    for (std::size_t h = 0; h < homes.size(); ++h) {
+        const nests::Buffer& buffer = problem.group.buffers[homes[h].buffer];
+        if (buffer.maker >= 0 && !buffer.leaves) continue;
+        const auto& keep = at(homes[h].body).item->keep;
+        int rank = 0;
+        while (nth(rank) < keep.size() && keep[nth(rank)].buffer != homes[h].buffer) ++rank;
+        ranks_.emplace_back(homes[h].body * most + std::min(rank, most - 1), h);
+    }
+    std::sort(ranks_.begin(), ranks_.end());
 }
 
 }  // namespace onchip::timed

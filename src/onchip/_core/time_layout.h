@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 
+#include "reused.h"
 #include "time_group.h"
 
 namespace onchip::timed {
@@ -27,56 +28,73 @@ struct Windows {
     std::vector<std::vector<Range>> moved;  // by home
 };
 
-struct Body {
+struct BodyFacts {
     int parent = -1, loop_class = -1;
     int before = -1;  // the loop around along the same class
     std::int64_t tile = 0, size = 1;
     int first_leaf = 0, end_leaf = 0, end_body = 0;  // those inside
     int first_moving = 0, end_moving = 0, end_inside = 0;  // of its own, and of all bodies inside
     int windows = -1;
+    bool around = false;  // another loop inside goes along the same class
     const Item* item = nullptr;
-    std::vector<int> items;    // bodies, and leaves as ~number
-    std::vector<Tiles> tiles;  // of the whole chain, if no windows slide
     std::int64_t entries = 1;  // turns of the whole chain
     // where the walk is
     std::int64_t index = 0, count = 1, low = 0, high = 0;
 };
 
-struct Leaf {
+struct Body : BodyFacts {
+    std::vector<int> items;    // bodies, and leaves as ~number
+    std::vector<Tiles> tiles;  // of the whole chain, if no windows slide
+    void renew() { onchip::renew<BodyFacts>(*this, &Body::items, &Body::tiles); }
+};
+
+struct LeafFacts {
     Id op = 0;
     int body = 0, place = 0;  // the body, and the place among its items
     int under = -1;
-    std::vector<int> path;   // bodies from the root to its own
-    std::vector<int> axes;   // by axis: the innermost loop along it
-    std::vector<int> sums;   // the innermost loops over its sums
     const Array* array = nullptr;
-    Time cycles = 0;         // of its products in all steps
+    Time cycles = 0;  // of its products in all steps
     std::int64_t steps = 0;
-    std::vector<int> uses;   // what moves, in order
 };
 
-struct Home {
+struct Leaf : LeafFacts {
+    std::vector<int> path;  // bodies from the root to its own
+    std::vector<int> axes;  // by axis: the innermost loop along it
+    std::vector<int> sums;  // the innermost loops over its sums
+    std::vector<int> uses;  // what moves, in order
+    void renew() { onchip::renew<LeafFacts>(*this, &Leaf::path, &Leaf::axes, &Leaf::sums, &Leaf::uses); }
+};
+
+struct HomeFacts {
     Id buffer = 0;
     int body = 0, leaf = -1;  // the leaf of a private use
-    std::vector<Id> uses, guests;  // accesses
     Kept ways;
-    std::vector<int> cut;  // by side: the innermost loop that cuts it, or negative
-    std::vector<std::int64_t> held;
-    std::vector<int> ends;  // above it, the innermost loop of each class
-    int ring = -1;          // the body in which it keeps rows
+    int ring = -1;  // the body in which it keeps rows
     std::int64_t width = 0;
     Bytes bytes = 0, crosses = 0;
     int first = 0, last = 0;  // leaves at which it lives
 };
 
-// A buffer that comes from DRAM or goes there.
-struct Moving {
+struct Home : HomeFacts {
+    std::vector<Id> uses, guests;  // accesses
+    std::vector<int> cut;          // by side: the innermost loop that cuts it, or negative
+    std::vector<std::int64_t> held;
+    std::vector<int> ends;  // above it, the innermost loop of each class
+    void renew() { onchip::renew<HomeFacts>(*this, &Home::uses, &Home::guests, &Home::cut, &Home::held, &Home::ends); }
+};
+
+struct MovingFacts {
     int home = 0;
     bool stored = false, owned = false, in_fills = false;
     int load = 0, store = 0;
-    std::vector<int> sums, waits;
     Set users = 0;  // leaves
     int last_leaf = -1;
+};
+
+// A buffer that comes from DRAM or goes there.
+struct Moving : MovingFacts {
+    std::vector<int> sums, waits;
+    void renew() { onchip::renew<MovingFacts>(*this, &Moving::sums, &Moving::waits); }
 };
 
 struct Beside {  // partial sums, or what they carry, beside a home
@@ -88,23 +106,28 @@ class Layout {
   public:
     explicit Layout(const Problem& of) : problem(of) {}
 
-    // Derives a nest, which has to live on. False if the checker would refuse it.
-    bool derive(const Item& root);
+    // Derives a nest, which has to live on. False if the checker would refuse it, or if it needs more than `most` bytes:
+    // then no more is derived.
+    bool derive(const Item& root, Bytes most = never) { return placed(root, most) && timed(); }
+    // The same in two parts. The first one finds how many bytes it needs and how many cross, the second one its cycles.
+    bool placed(const Item& root, Bytes most = never);
+    bool timed();
     // Why not.
     const char* reason = "";
 
     // Bytes of scratch at the worst moment, and with every buffer at an offset: no less.
     Bytes need = 0;
-    Bytes extent() const;
+    Bytes extent();
     Bytes bytes = 0;  // that cross
-    // No copies and no channels make it faster.
-    Time floor() const;
+    // No copies and no channels make it faster; nor, before it is timed, what crosses.
+    Time floor() const { return std::max(work, crossing()); }
+    Time crossing() const;
 
     const Problem& problem;
-    std::vector<Body> bodies;
-    std::vector<Leaf> leaves;
-    std::vector<Home> homes;
-    std::vector<Moving> moving;
+    Reused<Body> bodies;
+    Reused<Leaf> leaves;
+    Reused<Home> homes;
+    Reused<Moving> moving;
     std::vector<Beside> beside;
     std::vector<Windows> windows;
     Time work = 0;  // of the products of all steps
@@ -134,16 +157,37 @@ class Layout {
     bool find_moving();
     bool in_tiles();
     void lay();
+    void array_of(Leaf& leaf);
     void order_moving();
     bool below(Id use, int body) const;
     int deepest(const std::vector<Id>& uses) const;
-    int add_home(Id buffer, int body, int leaf, std::vector<Id> uses, Kept ways);
-    std::vector<std::int64_t> left(Id use, const std::vector<int>& ends) const;
-    std::vector<int> ends_of(int body) const;
+    void add_home(Id buffer, int body, int leaf, const std::vector<Id>& uses, Kept ways);
+    void left(Id use, int body, std::vector<std::int64_t>& sides) const;
+    void ends_of(int body, std::vector<int>& ends) const;
     bool many(const Leaf& leaf, int body) const;
 
     std::vector<int> leaf_of_;  // by operator
     std::vector<std::vector<int>> kept_in_;  // by buffer: homes made by bodies
+    // Memory for what is needed for a moment.
+    struct Held {
+        Bytes size = 0;
+        int first = 0, last = 0;
+        Bytes at = 0;
+    };
+    struct Turns {  // of one axis
+        const Tiles* tiles = nullptr;
+        std::size_t count = 0;
+    };
+    std::vector<Id> rest_, shared_, others_;
+    std::vector<std::int64_t> sides_;
+    std::vector<int> count_, before_;
+    std::vector<std::size_t> order_;
+    std::vector<std::pair<int, std::size_t>> ranks_;
+    std::vector<Held> all_;
+    std::vector<std::pair<Bytes, Bytes>> taken_;
+    std::vector<Turns> turns_;
+    std::vector<Tiles> whole_, both_, next_;
+    std::vector<std::vector<Tiles>> slid_;
 };
 
 }  // namespace onchip::timed

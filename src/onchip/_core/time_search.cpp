@@ -60,27 +60,35 @@ Search::Search(const Problem& problem, const Asks& asks, const Limits<Progress>&
 
 bool Search::over() { return clock_.late(answer_.effort).has_value(); }
 
-// `dear`: a nest may take more bytes than there are, up to half as many again, and costs so many times the part by which
-// it does, in thousandths, more; 0: it may not.
-std::optional<Found> Search::price(const Item& nest, Time below, std::int64_t steps, std::int64_t dear) {
+// Whether a nest costs less than `below`; then `into` is what was found, and the nest what that was. `dear`: a nest may
+// take more bytes than there are, up to half as many again, and costs so many times the part by which it does, in
+// thousandths, more; 0: it may not.
+bool Search::price(Item& nest, Time below, std::int64_t steps, std::int64_t dear, Found& into) {
     answer_.effort += derived;
-    const bool legal = layout_.derive(nest);
+    const Bytes most = dear ? asks_.room + asks_.room / 2 : asks_.room;
+    const bool legal = layout_.placed(nest, most);
     for (const Windows& slid : layout_.windows)  // each turn is found for every operator and home
         answer_.effort += slid.turns * static_cast<std::int64_t>(problem_.group.size() + layout_.homes.size()) / 8;
-    const Bytes most = dear ? asks_.room + asks_.room / 2 : asks_.room;
-    if (!legal || layout_.need > most) return std::nullopt;
+    if (!legal) return false;
     const std::int64_t least = million + dear * beyond(layout_.need);  // what it costs, in millionths
     const Time crossing = cost_of(layout_.bytes), left = least > million ? Ratio(million, least).of(below) - crossing : below - crossing;
-    if (layout_.floor() >= left) return std::nullopt;
+    if (layout_.floor() >= left || !layout_.timed() || layout_.floor() >= left) return false;
     ++answer_.prices;
-    const auto times = walk_.times(layout_, left, steps);
+    const Times* times = walk_.times(layout_, left, steps);
     answer_.effort += walk_.walked();
-    if (!times) return std::nullopt;
+    if (!times) return false;
     const Bytes scratch = layout_.extent();
-    if (scratch > most) return std::nullopt;
+    if (scratch > most) return false;
     const Time cost = times->time + crossing, felt = scratch > asks_.room ? Ratio(million + dear * beyond(scratch), million).of(cost) : cost;
-    if (felt >= below) return std::nullopt;
-    return Found{nest, *times, scratch, walk_.walked(), cost, scratch <= asks_.room, felt};
+    if (felt >= below) return false;
+    std::swap(into.nest, nest);
+    into.times = *times;
+    into.scratch = scratch;
+    into.walked = walk_.walked();
+    into.cost = cost;
+    into.fits = scratch <= asks_.room;
+    into.felt = felt;
+    return true;
 }
 
 // The part of the room, in thousandths, that so many bytes take beyond it.
@@ -103,14 +111,14 @@ void Search::note(const Found& found) {
 // Changes a nest until it fits, if that is soon.
 bool Search::fits(Item& nest) {
     answer_.effort += derived;
-    if (!layout_.derive(nest)) return false;
+    if (!layout_.placed(nest)) return false;
     Bytes need = layout_.need;
     for (int n = 0; n < 4000 && need > asks_.room; ++n) {
-        Item tried = nest;
-        if (!moves_.change(tried)) continue;
+        tried_ = nest;
+        if (!moves_.change(tried_)) continue;
         answer_.effort += derived;
-        if (!layout_.derive(tried) || layout_.need > need) continue;
-        nest = std::move(tried);
+        if (!layout_.placed(tried_, need)) continue;
+        std::swap(nest, tried_);
         need = layout_.need;
     }
     return need <= asks_.room;
@@ -119,10 +127,11 @@ bool Search::fits(Item& nest) {
 // Adds a start to the pool as it is, if it is not far beyond the room, and so changed that it fits.
 void Search::begin(const Item& start, std::vector<Found>& pool) {
     const auto add = [&](const Item& nest) {
-        auto found = price(nest, never, most_at_first, dearest_);
-        if (!found) return false;
-        note(*found);
-        pool.push_back(std::move(*found));
+        tried_ = nest;
+        Found found;
+        if (!price(tried_, never, most_at_first, dearest_, found)) return false;
+        note(found);
+        pool.push_back(std::move(found));
         return pool.back().fits;
     };
     if (add(start)) return;
@@ -135,8 +144,8 @@ Found Search::chain(Found from, std::int64_t effort, int slack, std::int64_t dea
     Found now = from, best = std::move(from);
     int in_vain = 0;
     while (answer_.effort < until && in_vain < most_in_vain && !over()) {
-        Item tried = now.nest;
-        if (!moves_.change(tried)) {
+        tried_ = now.nest;
+        if (!moves_.change(tried_)) {
             ++in_vain;
             continue;
         }
@@ -145,9 +154,7 @@ Found Search::chain(Found from, std::int64_t effort, int slack, std::int64_t dea
         const std::int64_t a = static_cast<std::int64_t>(moves_.random.below(million)), b = static_cast<std::int64_t>(moves_.random.below(million));
         const std::int64_t by = left * left / million * slack / million * a / million * b / million;  // of a million
         const Time below = now.felt + now.felt / million * by + 1;
-        auto found = price(tried, below, std::max(most_steps, 2 * now.walked), dear);
-        if (!found) continue;
-        now = std::move(*found);
+        if (!price(tried_, below, std::max(most_steps, 2 * now.walked), dear, now)) continue;
         note(now);
         if (now.felt < best.felt) best = now;
     }

@@ -44,7 +44,7 @@ class Search {
     Answer run();
 
   private:
-    std::optional<Found> price(const Item& nest, Time below, std::int64_t steps, std::int64_t dear = 0);
+    bool price(Item& nest, Time below, std::int64_t steps, std::int64_t dear, Found& into);
     Time cost_of(Bytes bytes) const { return worth_ ? worth_->of(bytes) : 0; }
     void begin(const Item& start, std::vector<Found>& pool);
     Found chain(Found from, std::int64_t effort, int slack, std::int64_t dear);
@@ -61,6 +61,7 @@ class Search {
     Layout layout_;
     Walk walk_;
     Moves moves_;
+    Item tried_;  // its memory is used again
     Answer answer_;
 };
 

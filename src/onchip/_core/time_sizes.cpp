@@ -6,19 +6,23 @@
 
 namespace onchip::timed {
 
-std::vector<std::int64_t> Layout::left(Id use, const std::vector<int>& ends) const {
+// The sides of the part that an access needs inside the loops around what a body holds.
+void Layout::left(Id use, int body, std::vector<std::int64_t>& sides) const {
     const Access& access = problem.group.accesses[use];
-    std::vector<std::int64_t> found = problem.group.buffers[access.buffer].sides;
-    for (const int b : ends)
-        for (std::size_t s = 0; s < found.size(); ++s)
+    sides = problem.group.buffers[access.buffer].sides;
+    Set seen = 0;
+    for (int b = body; b > 0; b = at(b).parent) {
+        if (has(seen, nth(at(b).loop_class))) continue;
+        seen |= one(nth(at(b).loop_class));
+        for (std::size_t s = 0; s < sides.size(); ++s)
             if (problem.side_class[use][s] == at(b).loop_class) {
                 std::int64_t most = 0;
                 if (at(b).windows >= 0)
                     for (const Range& r : windows[nth(at(b).windows)].made[access.op]) most = std::max(most, r.length());
                 else for (const Tiles& t : at(b).tiles) most = std::max(most, t.length);
-                found[s] = most;
+                sides[s] = most;
             }
-    return found;
+    }
 }
 
 void Layout::sizes() {
@@ -28,42 +32,39 @@ void Layout::sizes() {
         const nests::Buffer& buffer = group.buffers[home.buffer];
         home.held = buffer.sides;
         home.cut.assign(buffer.sides.size(), -1);
-        std::vector<std::int64_t> rest = buffer.sides;
         std::int64_t total = buffer.element, again = 1;
         const Access& first = group.accesses[home.uses[0]];
         const Id owner = buffer.maker >= 0 ? static_cast<Id>(buffer.maker) : first.op;
         for (const int b : home.ends) {
             const Body& body = at(b);
             std::int64_t count = body.entries;
-            std::vector<std::size_t> sides;
             if (body.windows < 0) {
+                std::int64_t most = 0;
+                for (const Tiles& t : body.tiles) most = std::max(most, t.length);
+                std::size_t sides = 0;
                 for (std::size_t s = 0; s < buffer.sides.size(); ++s)
                     if (std::all_of(home.uses.begin(), home.uses.end(),
-                                    [&](Id u) { return problem.side_class[u][s] == body.loop_class; }))
-                        sides.push_back(s);
-                std::int64_t most = 0, sum = 0;
+                                    [&](Id u) { return problem.side_class[u][s] == body.loop_class; })) {
+                        home.held[s] = most;
+                        home.cut[s] = b;
+                        ++sides;
+                    }
+                count = 0;
                 for (const Tiles& t : body.tiles) {
                     std::int64_t boxes = t.count;
-                    for (std::size_t k = 0; k < sides.size(); ++k) boxes *= t.length;
-                    sum += boxes;
-                    most = std::max(most, t.length);
+                    for (std::size_t k = 0; k < sides; ++k) boxes *= t.length;
+                    count += boxes;
                 }
-                count = sum;
-                for (const std::size_t s : sides) home.held[s] = most;
             } else {
                 const Windows& slid = windows[nth(body.windows)];
                 if (slid.side[h] >= 0) {
-                    sides.push_back(nth(slid.side[h]));
                     count = 0;
                     for (const Range& r : slid.moved[h]) count += r.length();
                     std::int64_t most = 0;
                     for (const Range& r : slid.there[h]) most = std::max(most, r.length());
-                    home.held[sides[0]] = most;
+                    home.held[nth(slid.side[h])] = most;
+                    home.cut[nth(slid.side[h])] = b;
                 }
-            }
-            for (const std::size_t s : sides) {
-                rest[s] = 1;
-                home.cut[s] = b;
             }
             const int axis = group.classes[nth(body.loop_class)].axis[owner];
             const bool sum = axis >= static_cast<int>(group.operators[owner].outputs);
@@ -74,7 +75,8 @@ void Layout::sizes() {
                 (sum ? again : total) = nests::times(sum ? again : total, count);
             }
         }
-        for (const std::int64_t side : rest) total = nests::times(total, side);
+        for (std::size_t s = 0; s < home.cut.size(); ++s)
+            if (home.cut[s] < 0) total = nests::times(total, buffer.sides[s]);
         home.crosses = buffer.maker < 0 ? total : buffer.leaves ? again : 0;  // of what leaves: see widths
         if (buffer.maker >= 0 && buffer.leaves) {
             home.crosses = total;
@@ -140,7 +142,8 @@ bool Layout::widths() {
             const int axis = group.classes[nth(at(leaf.path[n]).loop_class)].axis[leaf.op];
             apart |= std::find(op.writes.axes.begin(), op.writes.axes.end(), axis) != op.writes.axes.end();
         }
-        const auto sides = left(write, ends_of(leaf.path[sum - 1]));
+        std::vector<std::int64_t>& sides = sides_;
+        left(write, leaf.path[sum - 1], sides);
         apart = apart || (number >= 0 && sides != homes[nth(number)].held);
         const int loop = leaf.path[sum];
         if (op.carries && sum - 1 < above) return refuse("sums carry a state that stays on chip");
@@ -171,7 +174,7 @@ bool Layout::widths() {
     return true;
 }
 
-// Places in the scratch, cycles, steps.
+// Places in the scratch.
 void Layout::lay() {
     const Group& group = problem.group;
     const int count = static_cast<int>(leaves.size());
@@ -231,6 +234,55 @@ void Layout::lay() {
             if (some.first <= leaf && leaf <= some.last) live = nests::plus(live, some.bytes);
         need = std::max(need, live);
     }
+}
+
+// The sides of the array on which an operator takes the fewest cycles, and these: of what was found of its axes.
+void Layout::array_of(Leaf& leaf) {
+    const nests::Operator& op = problem.group.operators[leaf.op];
+    const Work& per = problem.work[leaf.op];
+    Time best = never;
+    for (const Array& array : problem.arrays[leaf.op]) {
+        // Steps that go on with a sum begin its blocks again.
+        Time all = per.products, blocks = problem.rates.block_cycles;
+        Set on = 0;
+        for (std::size_t s = 0; s < array.size(); ++s) {
+            both_.assign(1, {1, 1});
+            for (const Id axis : array[s]) {
+                on |= one(axis);
+                next_.clear();
+                for (const Tiles& a : both_)
+                    for (std::size_t n = 0; n < turns_[axis].count; ++n) {
+                        const Tiles& b = turns_[axis].tiles[n];
+                        next_.push_back({a.length * b.length, a.count * b.count});
+                    }
+                both_.swap(next_);
+            }
+            Time fills = 0;
+            for (const Tiles& t : both_) fills += t.count * ((t.length + problem.rates.sides[s].size - 1) / problem.rates.sides[s].size);
+            all = nests::times(all, fills);
+            if (!problem.rates.sides[s].sums) blocks = nests::times(blocks, fills);
+        }
+        for (std::size_t a = 0; a < op.axes.size(); ++a) {
+            Time sum = 0, turns = 0;
+            for (std::size_t n = 0; n < turns_[a].count; ++n) {
+                const Tiles& t = turns_[a].tiles[n];
+                sum += t.length * t.count, turns += t.count;
+            }
+            if (!has(on, a)) all = nests::times(all, sum);
+            if (a >= op.outputs) blocks = nests::times(blocks, turns);
+            else if (!has(on, a)) blocks = nests::times(blocks, sum);
+        }
+        all = nests::plus(all, blocks);
+        if (all < best) {
+            best = all;
+            leaf.array = &array;
+        }
+    }
+    leaf.cycles = best;
+}
+
+// Cycles, steps.
+bool Layout::timed() {
     work = 0;
     for (Leaf& leaf : leaves) {
         leaf.steps = 1;
@@ -240,54 +292,28 @@ void Layout::lay() {
             if (!(seen >> body.loop_class & 1)) leaf.steps = nests::times(leaf.steps, body.entries);
             seen |= one(nth(body.loop_class));
         }
-        leaf.array = nullptr;
-        leaf.cycles = 0;
         if (!problem.work[leaf.op].products) continue;
-        const nests::Operator& op = group.operators[leaf.op];
-        std::vector<std::vector<Tiles>> extents(op.axes.size());
-        for (std::size_t a = 0; a < op.axes.size(); ++a) {
-            if (leaf.axes[a] < 0) extents[a] = {{op.axes[a], 1}};
-            else if (at(leaf.axes[a]).windows < 0) extents[a] = at(leaf.axes[a]).tiles;
-            else
+        const auto& axes = problem.group.operators[leaf.op].axes;
+        whole_.resize(axes.size());
+        if (slid_.size() < axes.size()) slid_.resize(axes.size());
+        turns_.resize(axes.size());
+        for (std::size_t a = 0; a < axes.size(); ++a) {
+            if (leaf.axes[a] < 0) {
+                whole_[a] = {axes[a], 1};
+                turns_[a] = {&whole_[a], 1};
+            } else if (at(leaf.axes[a]).windows < 0) {
+                turns_[a] = {at(leaf.axes[a]).tiles.data(), at(leaf.axes[a]).tiles.size()};
+            } else {
+                slid_[a].clear();
                 for (const Range& r : windows[nth(at(leaf.axes[a]).windows)].made[leaf.op]) {
-                    auto known = std::find_if(extents[a].begin(), extents[a].end(), [&](const Tiles& t) { return t.length == r.length(); });
-                    if (known != extents[a].end()) ++known->count;
-                    else if (r.length()) extents[a].push_back({r.length(), 1});
+                    auto known = std::find_if(slid_[a].begin(), slid_[a].end(), [&](const Tiles& t) { return t.length == r.length(); });
+                    if (known != slid_[a].end()) ++known->count;
+                    else if (r.length()) slid_[a].push_back({r.length(), 1});
                 }
-        }
-        Time best = never;
-        for (const Array& array : problem.arrays[leaf.op]) {
-            // Steps that go on with a sum begin its blocks again.
-            Time all = problem.work[leaf.op].products, blocks = problem.rates.block_cycles;
-            Set on = 0;
-            for (std::size_t s = 0; s < array.size(); ++s) {
-                std::vector<Tiles> both{{1, 1}}, next;
-                for (const Id axis : array[s]) {
-                    on |= one(axis);
-                    next.clear();
-                    for (const Tiles& a : both)
-                        for (const Tiles& b : extents[axis]) next.push_back({a.length * b.length, a.count * b.count});
-                    both.swap(next);
-                }
-                Time fills = 0;
-                for (const Tiles& t : both) fills += t.count * ((t.length + problem.rates.sides[s].size - 1) / problem.rates.sides[s].size);
-                all = nests::times(all, fills);
-                if (!problem.rates.sides[s].sums) blocks = nests::times(blocks, fills);
-            }
-            for (std::size_t a = 0; a < op.axes.size(); ++a) {
-                Time sum = 0, turns = 0;
-                for (const Tiles& t : extents[a]) sum += t.length * t.count, turns += t.count;
-                if (!has(on, a)) all = nests::times(all, sum);
-                if (a >= op.outputs) blocks = nests::times(blocks, turns);
-                else if (!has(on, a)) blocks = nests::times(blocks, sum);
-            }
-            all = nests::plus(all, blocks);
-            if (all < best) {
-                best = all;
-                leaf.array = &array;
+                turns_[a] = {slid_[a].data(), slid_[a].size()};
             }
         }
-        leaf.cycles = best;
+        array_of(leaf);
     }
     for (const Leaf& leaf : leaves) {
         const bool exact = windows.empty();
@@ -296,48 +322,45 @@ void Layout::lay() {
         work = nests::plus(work, cycles >= never ? never : problem.cycle.of(cycles) - 1);
     }
     work = std::max<Time>(work, 0);
+    return true;
 }
 
-Time Layout::floor() const {
-    std::int64_t rate = 0;
-    for (const Channel& channel : problem.rates.channels) rate += channel.bytes_per_second;
-    Time moved = Ratio(1'000'000'000'000, rate).of(bytes);
+// No channels take less time for what crosses.
+Time Layout::crossing() const {
+    Time moved = problem.together.of(bytes);
     if (problem.rates.channels.size() == 1 && windows.empty()) moved = nests::plus(moved, nests::times(transfers, problem.rates.channels[0].transfer));
-    return std::max(work, moved);
+    return moved;
 }
 
 // First fit, in the best of three orders: the largest first, those that begin first, those that end last.
-Bytes Layout::extent() const {
-    struct Held {
-        Bytes size;
-        int first, last;
-        Bytes at = 0;
-    };
-    std::vector<Held> all;
-    for (const Home& home : homes) all.push_back({home.bytes, home.first, home.last});
-    for (const Beside& some : beside) all.push_back({some.bytes, some.first, some.last});
+Bytes Layout::extent() {
+    all_.clear();
+    for (const Home& home : homes) all_.push_back({home.bytes, home.first, home.last});
+    for (const Beside& some : beside) all_.push_back({some.bytes, some.first, some.last});
     Bytes best = never;
     for (int order = 0; order < 3 && best > need; ++order) {
-        std::vector<std::size_t> by(all.size());
-        for (std::size_t n = 0; n < by.size(); ++n) by[n] = n;
-        std::stable_sort(by.begin(), by.end(), [&](std::size_t i, std::size_t j) {
-            const Held &a = all[i], &b = all[j];
+        const auto before = [&](const Held& a, const Held& b) {
             if (order == 0) return std::tuple(-a.size, a.first, a.last) < std::tuple(-b.size, b.first, b.last);
             if (order == 1) return std::tuple(a.first, -a.last, -a.size) < std::tuple(b.first, -b.last, -b.size);
             return std::tuple(-a.last, -a.size, a.first) < std::tuple(-b.last, -b.size, b.first);
+        };
+        order_.resize(all_.size());
+        for (std::size_t n = 0; n < order_.size(); ++n) order_[n] = n;
+        std::sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t j) {
+            const Held &a = all_[i], &b = all_[j];
+            return before(a, b) || (i < j && !before(b, a));
         });
         Bytes end = 0;
-        std::vector<std::pair<Bytes, Bytes>> taken;
-        for (std::size_t n = 0; n < by.size(); ++n) {
-            Held& one_ = all[by[n]];
-            taken.clear();
+        for (std::size_t n = 0; n < order_.size(); ++n) {
+            Held& one_ = all_[order_[n]];
+            taken_.clear();
             for (std::size_t m = 0; m < n; ++m) {
-                const Held& other = all[by[m]];
-                if (other.first <= one_.last && one_.first <= other.last) taken.emplace_back(other.at, other.at + other.size);
+                const Held& other = all_[order_[m]];
+                if (other.first <= one_.last && one_.first <= other.last) taken_.emplace_back(other.at, other.at + other.size);
             }
-            std::sort(taken.begin(), taken.end());
+            std::sort(taken_.begin(), taken_.end());
             Bytes at_offset = 0;
-            for (const auto& [low, high] : taken) {
+            for (const auto& [low, high] : taken_) {
                 if (at_offset + one_.size <= low) break;
                 at_offset = std::max(at_offset, high);
             }
@@ -346,7 +369,7 @@ Bytes Layout::extent() const {
         }
         best = std::min(best, end);
     }
-    return all.empty() ? 0 : best;
+    return all_.empty() ? 0 : best;
 }
 
 }  // namespace onchip::timed

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t most_walked = 1 << 20;
 
-std::vector<Tiles> cut(const std::vector<Tiles>& outer, std::int64_t tile) {
-    std::vector<Tiles> found;
+// Adds the tiles into which a loop cuts some.
+void cut(const Tiles& outer, std::int64_t tile, std::vector<Tiles>& found) {
     const auto add = [&](std::int64_t length, std::int64_t count) {
         if (!length || !count) return;
         for (Tiles& known : found)
@@ -22,11 +22,8 @@ std::vector<Tiles> cut(const std::vector<Tiles>& outer, std::int64_t tile) {
             }
         found.push_back({length, count});
     };
-    for (const Tiles& one : outer) {
-        add(tile, one.length / tile * one.count);
-        add(one.length % tile, one.count);
-    }
-    return found;
+    add(tile, outer.length / tile * outer.count);
+    add(outer.length % tile, outer.count);
 }
 
 // Windows of `span` of a side by steps; without any it goes index by index.
@@ -96,29 +93,25 @@ std::vector<Range> ranges(const std::vector<std::int64_t>& low, const std::vecto
 }  // namespace
 
 bool Layout::slide() {
-    std::vector<bool> outer(bodies.size());
-    for (const Body& body : bodies)
-        if (body.before >= 0) outer[nth(body.before)] = true;
     for (std::size_t b = 1; b < bodies.size(); ++b) {
         bool slides = false;
-        if (!slide_along(static_cast<int>(b), outer[b], slides)) return false;
+        if (!slide_along(static_cast<int>(b), bodies[b].around, slides)) return false;
         Body& body = bodies[b];
         if (slides) continue;
         const Id first = leaves[nth(body.first_leaf)].op;
         const nests::Class& along = problem.group.classes[nth(body.loop_class)];
         body.size = problem.group.operators[first].axes[nth(along.axis[first])];
-        std::vector<Tiles> from{{body.size, 1}};
         if (body.before >= 0) {
-            from = at(body.before).tiles;
             if (at(body.before).windows >= 0) return refuse("a loop inside goes along windows");
+            for (const Tiles& from : at(body.before).tiles) cut(from, body.tile, body.tiles);
         } else {
+            cut({body.size, 1}, body.tile, body.tiles);
             for (int leaf = body.first_leaf; leaf < body.end_leaf; ++leaf) {
                 const Id op = leaves[nth(leaf)].op;
                 if (problem.group.operators[op].axes[nth(along.axis[op])] != body.size)
                     return refuse("a loop goes along axes of several sizes");
             }
         }
-        body.tiles = cut(from, body.tile);
         body.entries = 0;
         for (const Tiles& t : body.tiles) body.entries = nests::plus(body.entries, t.count);
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from onchip.network.axes import ALL, GroupAxes, Use
@@ -34,11 +34,7 @@ def widened(
     """
     if any(window is not None for op in group.operators for use in op.uses for window in use.slides):
         return nest
-    wide = _Wide(group, leaving, whole, nest, room, alignment, accumulator)
-    for step in (wide.double, wide.fill):
-        while sum(map(step, wide.places())):
-            pass
-    return wide.nest
+    return _Wide(group, leaving, whole, nest, room, alignment, accumulator).widest()
 
 
 def scratch_of(
@@ -68,10 +64,21 @@ class _Wide:
     ) -> None:
         self.nest, self.room = nest, room
         self.scratch = _Scratch(group, leaving, whole, alignment, accumulator)
+        self.scratch.of(nest)
         self.sizes = {op.name: op.axes for op in group.operators}
 
-    def places(self) -> list[Place]:
-        return list(places(self.nest.body))
+    def widest(self) -> Nest:
+        """Return the nest with tiles doubled while that fits, then as large as they can be between.
+
+        A tile that may not grow seldom may after others have grown: where a sum becomes whole, and its parts
+        take no more scratch. So all are tried again once none of those that grew before may.
+        """
+        every = list(places(self.nest.body))
+        for step in (self.double, self.fill):
+            while growing := [place for place in every if step(place)]:
+                while growing := [place for place in growing if step(place)]:
+                    pass
+        return self.nest
 
     def tile(self, place: Place) -> tuple[int, int]:
         """The tile at a place, and the largest that it may have."""
@@ -80,7 +87,7 @@ class _Wide:
 
     def attempt(self, place: Place, tile: int) -> bool:
         nest = replace(self.nest, body=with_tile(self.nest.body, place, tile))
-        if self.scratch.of(nest) > self.room:
+        if self.scratch.again(nest) > self.room:
             return False
         self.nest = nest
         return True
@@ -93,13 +100,16 @@ class _Wide:
         """Take the largest tile that fits, between the present one and its double."""
         tile, size = self.tile(place)
         low, high = tile, min(2 * tile, size)
+        if low >= high or not self.attempt(place, low + 1):
+            return False
+        low += 1
         while low < high:
             middle = (low + high + 1) // 2
             if self.attempt(place, middle):
                 low = middle
             else:
                 high = middle - 1
-        return low > tile
+        return True
 
 
 def places(items: Sequence[Loop | Leaf], above: Place = ()) -> Iterator[Place]:
@@ -143,6 +153,25 @@ def with_tile(items: tuple[Loop | Leaf, ...], place: Place, tile: int) -> tuple[
     return (*items[:at], new, *items[at + 1 :])
 
 
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """A buffer that a body keeps for some uses, from its first item that has one to its last."""
+
+    buffer: int
+    uses: tuple[tuple[int, Use], ...]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What a body keeps, whatever its tiles; the axes of its loops by operator; all that is kept inside."""
+
+    homes: tuple[_Home, ...]
+    over: tuple[dict[int, int], ...]
+    kept: frozenset[int]
+
+
 class _Scratch:
     """The scratch of nests of one group, by the sizes of first tiles."""
 
@@ -169,10 +198,16 @@ class _Scratch:
         }
 
     def of(self, nest: Nest) -> int:
+        """Return the bytes that a nest needs."""
         self.place_guests(nest)
+        self.bodies: dict[Place, _Body] = {}
+        return self.again(nest)
+
+    def again(self, nest: Nest) -> int:
+        """Return the bytes that a nest needs which differs from the last one in tiles alone."""
         self.sums.follow(nest)
         self.homed = dict.fromkeys(self.whole, 0)
-        return self.body(nest.body, nest.keep, (), frozenset())
+        return self.body(nest.body, nest.keep, (), (), frozenset())
 
     def place_guests(self, nest: Nest) -> None:
         """Find what lies in the place of an output, and for how long that is taken then."""
@@ -228,10 +263,39 @@ class _Scratch:
         return total
 
     def body(
-        self, items: Sequence[Loop | Leaf], keep: Sequence[str], above: Above, kept: frozenset[int]
+        self,
+        items: Sequence[Loop | Leaf],
+        keep: Sequence[str],
+        where: Place,
+        above: Above,
+        kept: frozenset[int],
     ) -> int:
+        here = self.bodies.get(where)
+        if here is None:
+            here = self.bodies[where] = self.kept_in(items, keep, kept)
+        deep = len(above)
+        sizes = []
+        for one in here.homes:
+            self.homed[one.buffer] = deep
+            sizes.append(self.tile(one.buffer, one.uses, above, wide=self.wide(one.buffer, deep)))
+        most = 0
+        for i, item in enumerate(items):
+            if isinstance(item, Leaf):
+                below = self.leaf(item, above, here.kept)
+            else:
+                over = here.over[i]
+                below = self.body(item.body, item.keep, (*where, i), (*above, (over, item.tile)), here.kept)
+                below += sum(self.accumulators(op, deep, above) for op in over)
+            for one, size in zip(here.homes, sizes, strict=True):
+                if one.first <= i <= one.last:
+                    below += size
+            most = max(most, below)
+        return most
+
+    def kept_in(self, items: Sequence[Loop | Leaf], keep: Sequence[str], kept: frozenset[int]) -> _Body:
+        """Return what a body keeps, of what those around it do not."""
         inside = [_members(item, self.place) for item in items]
-        here = []
+        homes = []
         for b, all_uses in self.uses.items():
             if b in kept or b in self.gone:
                 continue
@@ -242,23 +306,15 @@ class _Scratch:
                     continue
             elif self.group.buffers[b].name not in keep:
                 continue
-            uses = [(op, use) for op, use in all_uses if any(op in inside[i] for i in at)]
+            uses = tuple([(op, use) for op, use in all_uses if any(op in inside[i] for i in at)])
             also = self.also.get(b, ())
             at += [i for i, part in enumerate(inside) if any(op in part for op, _ in also)]
-            self.homed[b] = len(above)
-            size = self.tile(b, uses, above, wide=self.wide(b, len(above)))
-            here.append((b, size, min(at), max(at)))
-        kept |= {b for b, _, _, _ in here}
-        most = 0
-        for i, item in enumerate(items):
-            if isinstance(item, Leaf):
-                below = self.leaf(item, above, kept)
-            else:
-                over = {self.place[name]: axis for name, axis in item.over}
-                below = self.body(item.body, item.keep, (*above, (over, item.tile)), kept)
-                below += sum(self.accumulators(op, len(above), above) for op in inside[i])
-            most = max(most, below + sum(size for _, size, first, last in here if first <= i <= last))
-        return most
+            homes.append(_Home(b, uses, min(at), max(at)))
+        over = [
+            {} if isinstance(item, Leaf) else {self.place[name]: axis for name, axis in item.over}
+            for item in items
+        ]
+        return _Body(tuple(homes), tuple(over), kept | {one.buffer for one in homes})
 
     def leaf(self, leaf: Leaf, above: Above, kept: frozenset[int]) -> int:
         at = self.place[leaf.operator]
