@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mcu_files import ARENA, Judge
+from mcu_judges import ARENA, Judge
 from mcu_tflm import BOARD, Peer, program
 from page_marks import write
 
