@@ -1,13 +1,14 @@
 """Exact tilings, where the load equals the capacity at every step: how many does the packing search solve?
 
     python benchmarks/packing_tilings.py [--sizes 100,200,350,500,1000] [--each 2] [--side 1000] [--seconds S]
+    python benchmarks/packing_tilings.py --sides 10000,1000,200 --into docs/packing.md
 
 Three kinds of tilings, `--each` of every kind and size: *guillotine* (a rectangle halved at random again and
 again), *pinwheel* (some rectangles cut into five that no straight line separates) and *jittered* (bands of
 equal height, each cut in time near the points of a grid, within the rectangles of a coarse guillotine). The
-smaller the side of the rectangle that is cut, the more sums of sizes coincide, and the harder it gets. Prints
-the table of docs/packing.md. Seconds are CPU time of this process; CP-SAT has one worker, and its limit is
-of the clock.
+smaller the side of the rectangle that is cut, the more sums of sizes coincide, and the harder it gets.
+Prints how many of each kind are solved; with `--sides` how many of all kinds, by side. Seconds are CPU time
+of this process; CP-SAT has one worker, and its limit is of the clock.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ import argparse
 import platform
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from pathlib import Path
+
+from page_marks import write
 
 from onchip.planners.packing import ALL_RULES, Buffer, Rules, pack
 from onchip.planners.packing.cpsat import pack_with_cpsat
@@ -100,15 +104,51 @@ def tiling(kind: str, n: int, seed: int, side: int) -> list[Buffer]:
     return [Buffer(t0, t1, a1 - a0) for t0, t1, a0, a1 in tiles]
 
 
+def by_side(sizes: list[int], sides: list[int], each: int, limit: float) -> Iterator[str]:
+    """The tilings of all kinds that are solved, with the seconds of the slowest where all are."""
+    yield "| buffers | " + " | ".join(f"S = {side:,}" for side in sides) + " |"
+    yield "|---|" + "---|" * len(sides)
+    for n in sizes:
+        cells = []
+        for side in sides:
+            all_ = [tiling(kind, n, seed, side) for kind in KINDS for seed in range(each)]
+            solved, seconds = _solved(lambda b, side=side: _search(b, side, limit), all_)
+            slowest = f" ({max(seconds):.1f} s)" if solved == len(all_) else ""
+            cells.append(f"{solved} of {len(all_)}{slowest}")
+        yield f"| {n} | " + " | ".join(cells) + " |"
+
+
+def by_kind(
+    sizes: list[int], engines: dict[str, Callable[[list[Buffer]], str]], side: int, each: int
+) -> Iterator[str]:
+    """The tilings of each kind that each engine solves, with all seconds."""
+    yield "| buffers | " + " | ".join(f"{kind} by {engine}" for engine in engines for kind in KINDS) + " |"
+    yield "|---|" + "---|" * (len(engines) * len(KINDS))
+    for n in sizes:
+        cells = []
+        for solve in engines.values():
+            for kind in KINDS:
+                solved, seconds = _solved(solve, [tiling(kind, n, seed, side) for seed in range(each)])
+                cells.append(f"{solved}/{each} ({', '.join(f'{s:.1f}' for s in seconds)} s)")
+        yield f"| {n} | " + " | ".join(cells) + " |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--sizes", default="100,200,350,500,1000")
     parser.add_argument("--each", type=int, default=2)
     parser.add_argument("--side", type=int, default=1000, help="bytes and steps of the rectangle")
+    parser.add_argument("--sides", help="of several rectangles, for the table of the page")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--cpsat", action="store_true", help="CP-SAT as well")
     parser.add_argument("--ablation", action="store_true", help="each rule switched off in turn")
+    parser.add_argument("--into", type=Path, help="the page whose table --sides is")
     options = parser.parse_args()
+    sizes = [int(n) for n in options.sizes.split(",")]
+    if options.sides:
+        sides = [int(side) for side in options.sides.split(",")]
+        write({"tilings": lambda: by_side(sizes, sides, options.each, options.seconds)}, options.into)
+        return
     print(f"machine: {platform.machine()}, {platform.python_implementation()} {platform.python_version()}")
     engines: dict[str, Callable[[list[Buffer]], str]] = {
         "search": lambda b: _search(b, options.side, options.seconds)
@@ -123,19 +163,17 @@ def main() -> None:
             engines[f"without {rule}"] = lambda b, rules=rules: _search(
                 b, options.side, options.seconds, rules
             )
-    print("\n| buffers | " + " | ".join(f"{kind} by {engine}" for engine in engines for kind in KINDS) + " |")
-    print("|---|" + "---|" * (len(engines) * len(KINDS)))
-    for n in map(int, options.sizes.split(",")):
-        cells = []
-        for solve in engines.values():
-            for kind in KINDS:
-                solved, seconds = 0, []
-                for seed in range(options.each):
-                    begin = time.process_time()
-                    solved += solve(tiling(kind, n, seed, options.side)) == "packed"
-                    seconds.append(time.process_time() - begin)
-                cells.append(f"{solved}/{options.each} ({', '.join(f'{s:.1f}' for s in seconds)} s)")
-        print(f"| {n} | " + " | ".join(cells) + " |", flush=True)
+    write({"tilings": lambda: by_kind(sizes, engines, options.side, options.each)}, None)
+
+
+def _solved(solve: Callable[[list[Buffer]], str], tilings: list[list[Buffer]]) -> tuple[int, list[float]]:
+    """How many tilings are packed, and the seconds of each."""
+    solved, seconds = 0, []
+    for buffers in tilings:
+        begin = time.process_time()
+        solved += solve(buffers) == "packed"
+        seconds.append(time.process_time() - begin)
+    return solved, seconds
 
 
 def _search(buffers: list[Buffer], side: int, seconds: float, rules: Rules = ALL_RULES) -> str:

@@ -243,7 +243,10 @@ RESULTS = (
     Result("sizes.md", ("site_packages.py --into docs/sizes.md",)),
     Result(
         "packing.md",
-        ("packing_fixtures.py {kept}/minimalloc", "packing_tilings.py --side 100"),
+        (
+            "packing_fixtures.py {kept}/minimalloc",
+            "packing_tilings.py --sides 10000,1000,200 --into docs/packing.md",
+        ),
         needs="minimalloc's instances in build/results/minimalloc",
         given=("{kept}/minimalloc",),
     ),
