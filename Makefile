@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 DOCS   := $(VENV)/.docs-done
+# Modules are compiled when they are first imported: of some eight thousand, most never are.
+PIP    := -qq --disable-pip-version-check --no-compile
 CORE   := $(wildcard src/onchip/_core/*.cpp src/onchip/_core/*.h)
 # Without build isolation a second build compiles only what changed.
 # The editable install knows its modules by name: it is made anew when one comes or goes.
@@ -25,11 +27,11 @@ setup: $(STAMP) ## make .venv with onchip, its compiled core and the developer's
 $(STAMP): pyproject.toml requirements.lock CMakeLists.txt $(CORE) $(LIST)
 	@sh scripts/preflight.sh "$(PYTHON)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install $(PIP) --upgrade pip
 	@if $(BIN)/python scripts/lock.py --fits; then \
-	    $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r requirements.lock; fi
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check scikit-build-core nanobind cmake ninja
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation -e '.[corun,run,dev]'
+	    $(BIN)/python -m pip install $(PIP) --require-hashes --no-deps -r requirements.lock; fi
+	@$(BIN)/python -m pip install $(PIP) scikit-build-core nanobind cmake ninja
+	@$(BIN)/python -m pip install $(PIP) --no-build-isolation -e '.[corun,run,dev]'
 	@touch $@
 
 demo: setup ## plan, check, run and show NASNet-A (886 operators)
@@ -56,7 +58,7 @@ docs: $(DOCS) ## build the documentation site: build/docs/index.html
 
 $(DOCS): $(STAMP) pyproject.toml
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' > build/docs.txt
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r build/docs.txt
+	@$(BIN)/python -m pip install $(PIP) -r build/docs.txt
 	@touch $@
 
 pictures: setup ## draw the pictures of README and documentation again (needs chromium)

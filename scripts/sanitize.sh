@@ -5,7 +5,7 @@ set -eu
 python=.venv/bin/python
 target=build/sanitize
 rm -rf "$target"
-"$python" -m pip install -qq --disable-pip-version-check --no-deps --target "$target" \
+"$python" -m pip install -qq --disable-pip-version-check --no-build-isolation --no-deps --no-compile --target "$target" \
     -C cmake.define.ONCHIP_SANITIZE=ON -C build-dir=build/sanitize-tree .
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 # The tests that import a module which uses _core, so that a new search is covered when it and its tests are there.

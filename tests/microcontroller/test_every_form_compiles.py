@@ -25,7 +25,11 @@ from onchip.microcontroller.segments import SegmentOptions
 from onchip.plans import Plan
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
-LANGUAGES = {"gcc": ("-std=c99",), "g++": ("-std=c++17", "-xc++")}
+LANGUAGES = {
+    "gcc": ("-std=c99", "-O1", "-S", "-o", "/dev/null"),
+    "g++": ("-std=c++17", "-xc++", "-fsyntax-only"),
+}
+"""What the optimiser warns of is the same in both languages: it works once."""
 
 
 @cache
@@ -49,7 +53,7 @@ def test_it_compiles_without_a_warning(name: str, forms: Forms, tmp_path: Path) 
     for compiler, language in LANGUAGES.items():
         if shutil.which(compiler) is None:
             pytest.skip(f"needs {compiler}")
-        command = [compiler, *language, *WARNINGS, "-O1", "-I.", "-S", "-o", "/dev/null"]
+        command = [compiler, *language, *WARNINGS, "-I."]
         for file in ("model.c", "kernels.c", "weights.c"):
             done = subprocess.run(
                 [*command, file], cwd=tmp_path / "p", capture_output=True, text=True, check=False

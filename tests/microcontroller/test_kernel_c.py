@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ PROPERTIES = (
     layers.test_resizing,
     layers.test_fully_connected,
 )
+
+
+@cache
+def on_board() -> tuple[str, bytes]:
+    """The program for a board, and what it puts: the same for every core."""
+    return program(recorded(6), ON_BOARD)
 
 
 def recorded(examples: int) -> list[Call]:
@@ -132,7 +139,7 @@ static void put(const int8_t *bytes, int size) { fwrite(bytes, 1, (size_t)size, 
 )
 @pytest.mark.slow
 def test_the_emulated_core_leaves_the_interpreter_s_bytes(core: Core, plain: bool, tmp_path: Path) -> None:
-    text, expected = program(recorded(6), ON_BOARD)
+    text, expected = on_board()
     defines = ("ONCHIP_PLAIN_C",) if plain else ()
     board = Board("test", core, 1 << 20, CORES[core].machine.flash.bytes)
     image = build({"main.c": text}, board, tmp_path, defines=defines)

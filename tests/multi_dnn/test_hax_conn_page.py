@@ -28,8 +28,11 @@ from onchip.multi_dnn.published import experiments  # noqa: E402
 PAGE = (ROOT / "docs" / "hax-conn.md").read_text(encoding="utf-8")
 OTHER = ("pairs", "fig6", "fig7", "planning", "searched", "z3", "z3_long")
 """Sections of times, and of one of several schedules that are as good."""
-LONG = ("claims", "layers", "sensitivity", "strength", "table8", "transitions", "vgg19")
-"""Sections of some five seconds and more: the page's script prints them again."""
+LONG = (
+    *("claims", "layers", "sensitivity", "setup", "strength", "table8", "table8_rivals", "transitions"),
+    "vgg19",
+)
+"""Sections of some four seconds and more: `benchmarks/paper/hax_conn.py` prints them again."""
 QUICK = ("table2", "readings", "table4", "table7", "fig1", "fig3", "fig4")
 """Sections that the quick run prints again; the whole one prints all but `OTHER`."""
 

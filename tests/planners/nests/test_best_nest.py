@@ -162,7 +162,9 @@ def test_no_nest_of_the_family_is_better(seed: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize(
+    "seed", [100, 101, *(pytest.param(s, marks=pytest.mark.campaign) for s in range(102, 106))]
+)
 def test_no_nest_of_larger_families_is_better(seed: int) -> None:
     rng, stairs = Random(seed), None
     while stairs is None:
