@@ -1,6 +1,6 @@
 """How far the paper's algorithms and the baselines are from the optimum: docs/fusion-algorithms.md.
 
-    python benchmarks/fusion_algorithms.py [--only random papers ours online] [--into PAGE]
+    python benchmarks/fusion_algorithms.py [--only random orders papers ours online] [--into PAGE]
 
 Networks are those of `fusion_graphs.py`, from the zoo. Words are millions at batch 4, 128 KiB, 16 bits; times
 are CPU milliseconds of this machine. Ten seconds in all.
@@ -22,12 +22,14 @@ from fusion_graphs import papers_network
 from page_marks import Section, write
 
 from onchip.machines.chip import load_chip
+from onchip.network import bits
 from onchip.planners.fusion import FusionOptions, FusionProblem
 from onchip.planners.fusion.online import OnlineFuser
 from onchip.planners.fusion.reproduced.algorithm1 import bottom_up, top_down, untangled
 from onchip.planners.fusion.reproduced.baselines import NAMES, TILED, baseline, oracle_bytes
+from onchip.planners.fusion.reproduced.dag import Dag
 from onchip.planners.fusion.strategy import Priced, partition
-from oracles.fusion_schemes import best_runnable, random_dag, random_traffic
+from oracles.fusion_schemes import Traffic, best_runnable, random_dag, random_traffic
 
 BUDGET = 128 << 10
 PAPER = FusionOptions(
@@ -60,6 +62,58 @@ def random_graphs(count: int = 300) -> Iterator[str]:
             cyclic += bool(dag.knots(down.groups))
             cut += untangled(dag, cost, down).cost > best
         yield f"| {most} | {worse} | {100 * excess / count:.1f} % | {cyclic} | {cut} |"
+
+
+def orders(count: int = 100, drawn: int = 30) -> Iterator[str]:
+    """Bottom-up by the order in which operators are visited, which the paper leaves open."""
+    yield "| most | nodes as numbered | depth first | the best of 31 orders |"
+    yield "|---|---|---|---|"
+    for most in (2, 3, 4):
+        random = Random(7)
+        numbered = deep = least = 0
+        for _ in range(count):
+            dag = random_dag(random, random.randint(6, 8))
+            cost = random_traffic(random, dag, most)
+            best = best_runnable(dag, cost)
+            costs = [bottom_up(dag, cost).cost]
+            costs += [visited(dag, cost, drawn_order(random, dag)) for _ in range(drawn)]
+            numbered += costs[0] > best
+            least += min(costs) > best
+            deep += visited(dag, cost, depth_first(dag)) > best
+        yield f"| {most} | {numbered} | {deep} | {least} |"
+
+
+def visited(dag: Dag, cost: Traffic, order: list[int]) -> int:
+    """What bottom-up costs when the nodes are numbered by a topological order."""
+    place = {v: at for at, v in enumerate(order)}
+    edges = [(place[a], place[b]) for a in order for b in bits(dag.successors[a])]
+    again = Dag.from_edges(len(order), edges)
+    return bottom_up(again, lambda group: cost(sum(1 << order[at] for at in bits(group)))).cost
+
+
+def drawn_order(random: Random, dag: Dag) -> list[int]:
+    """A topological order, each next node drawn from those that can come."""
+    order: list[int] = []
+    before = {v: {a for a in range(len(dag)) if dag.successors[a] >> v & 1} for v in range(len(dag))}
+    while before:
+        order.append(random.choice([v for v, needs in before.items() if needs <= set(order)]))
+        del before[order[-1]]
+    return order
+
+
+def depth_first(dag: Dag) -> list[int]:
+    """The topological order that goes on from a node to what reads it as long as it can."""
+    done: list[int] = []
+
+    def go(v: int) -> None:
+        if v not in done:
+            for after in bits(dag.successors[v]):
+                go(after)
+            done.append(v)
+
+    for v in range(len(dag)):
+        go(v)
+    return done[::-1]
 
 
 def searches(options: FusionOptions) -> Iterator[str]:
@@ -112,6 +166,7 @@ def on_line() -> Iterator[str]:
 
 SECTIONS: dict[str, Section] = {
     "random": random_graphs,
+    "orders": orders,
     "papers": lambda: searches(PAPER),
     "ours": lambda: searches(FusionOptions()),
     "online": on_line,

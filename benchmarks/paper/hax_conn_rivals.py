@@ -32,6 +32,7 @@ __all__ = [
     "divided_rival",
     "h2h_in_python",
     "layers",
+    "loads",
     "long_pair",
     "over_cut",
     "rivalled",
@@ -126,6 +127,27 @@ def rivals() -> Iterator[str]:
             cells += [row.ms[rule.column], one.expected, one.enforced, one.first_come]
         yield f"| {row.number} | " + " | ".join(map(ms, cells)) + " |"
     yield "| slower than the GPU alone | " + " | ".join(_slower_than_gpu()) + " |"
+    yield "\n| H2H in experiment 8, first come | busy, ms | of | waited for, ms |"
+    yield "|---|--:|--:|--:|"
+    for unit, (busy, of, waited) in zip(("GPU", "DLA"), loads(8, "H2H"), strict=True):
+        yield f"| {unit} | {ms(busy)} | {ms(of)} | {ms(waited)} |"
+
+
+def loads(number: int, who: str, contention: str = "light") -> Iterator[tuple[float, float, float]]:
+    """For each unit how long a rival's schedule keeps it busy, of how long, and how long groups that could
+    start wait for it. ms."""
+    workload = on_setup(number, contention).found.result.solution.timeline.workload
+    timeline = simulate(workload, first_come(workload, [[row] for row in RIVALS[who].rows(workload)]))
+    ended = {s.step: s for s in timeline.segments}
+    busy, waited = ([0.0] * len(workload.soc.units) for _ in range(2))
+    for s in timeline.segments:
+        busy[s.unit] += s.end - s.start
+        before = ended.get(s.step._replace(group=s.step.group - 1))
+        if before is not None:
+            profile = workload.jobs[s.step.job].profile
+            ready = before.end + profile.transition_ms(before.step.group, before.unit, s.unit)
+            waited[s.unit] += max(0.0, s.start - ready)
+    yield from ((b, timeline.makespan_ms, w) for b, w in zip(busy, waited, strict=True))
 
 
 def _slower_than_gpu() -> Iterator[str]:

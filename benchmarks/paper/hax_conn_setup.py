@@ -9,6 +9,7 @@ from functools import cache
 from statistics import median
 
 from hax_conn_cases import SETS, Beside, experiment, ms, of_experiment, percent, solved
+from hax_conn_sensitivity import stronger
 from hax_conn_tables import FOUR, claimed, networks_of, our_saved, paper_saved, units_of
 
 from onchip.multi_dnn.dispatch import first_come
@@ -54,17 +55,25 @@ class OnSetup:
 
 @cache
 def on_setup(
-    number: int, contention: str, where: tuple[int, ...] | None = None, *, rest: bool = True
+    number: int,
+    contention: str,
+    where: tuple[int, ...] | None = None,
+    *,
+    rest: bool = True,
+    factor: float = 1,
 ) -> OnSetup:
     """A row of Table 6, counted from 1, on units as fast as the paper's.
 
     *GPU & DSA* is the best way to give whole networks to two units, or the one by `where`. Without `rest` no
-    network takes what the others leave.
+    network takes what the others leave. `factor` is on what `light`'s memory costs, before the units are
+    fitted.
     """
     row = experiments()[number - 1]
     workload = experiment(row, contention)
     if rest:
         workload = with_rest(workload, row)
+    if factor != 1:
+        workload = replace(workload, model=stronger(workload.soc, factor))
     gpu = row.ms["gpu_only"] / gpu_ms(workload)
     low, high = LEAST, MOST
     for _ in range(STEPS):

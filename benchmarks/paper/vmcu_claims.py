@@ -242,6 +242,13 @@ def _method() -> Iterator[Line]:
         "yes",
         f"but from 4 bytes on a larger one gains nothing ({max(row[6] for row in four)} x at most)",
     )
+    yield (
+        "small segments need less RAM",
+        "in words",
+        "a pixel of 4 bytes: 4 in one segment, 7 by bytes",
+        "no",
+        "the pixel is [read whole and then written whole](#where-the-paper-errs)",
+    )
     yield "the same outputs", "no accuracy lost", "every byte equal", "yes", "on the emulated core"
 
 

@@ -8,6 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
+import onchip
+
 PAGE = (Path(__file__).parents[2] / "docs" / "optimus.md").read_text("utf-8")
 TEN = (
     "AlexNet without FC", "VGG16", "GoogLeNet", "ResNet-18", "ResNet-50", "ResNet-152", "MobileNet",
@@ -93,6 +95,14 @@ def test_words_on_line() -> None:
     assert claim("the on-line variant")[0] == (
         f"{mean(more):.1f} % more words on average, {max(more):.1f} % at most"
     )
+
+
+def test_the_whole_vgg16s_maps_are_fewer_than_its_parameters() -> None:
+    """With its classifier, as the text cites it: one image and the evaluation's four."""
+    network = onchip.load("zoo:vgg16").network
+    maps = sum(network.tensors[t].bytes for op in network.operators for t in op.outputs)
+    assert f"{maps / network.weight_bytes:.2f}" == "0.11"
+    assert f"{4 * maps / network.weight_bytes:.2f}" == "0.44"
 
 
 def test_shares_of_figures_1_2_and_7() -> None:

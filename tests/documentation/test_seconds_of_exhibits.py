@@ -78,9 +78,10 @@ def table_ii() -> Figure:
 
 
 def marginal() -> Figure:
-    """Of two budgets' seconds: the paper's own table has one exception, so one network may be one."""
+    """Of two budgets' seconds: the paper's own table has one exception, so one network may be one. MP and
+    the order of least peak, 16 of the sentence's 24 cells, were not given to the ILP."""
     apart = sorted(max(a, b) / min(a, b) for (_, a), (_, b) in own_order().values())
-    return Limit(tuple((1.1, ratio) for ratio in apart[:-1]))
+    return Limit((*((1.1, ratio) for ratio in apart[:-1]), *NOT_RUN))
 
 
 def ilp(begins: str, theirs: float) -> Figure:

@@ -35,6 +35,13 @@ def test_eq_8_is_right_when_one_runs_within_the_other() -> None:
     assert eq8((2, 5), (0, 9)) == overlap((2, 5), (0, 9)) == 3
 
 
+def test_eq_8_is_wrong_where_both_start_together_and_the_other_ends_later() -> None:
+    assert overlap((0, 4), (0, 9)) == 4
+    assert eq8((0, 4), (0, 9)) == 9
+    assert eq8((0, 9), (0, 4)) == 4  # the other way round it is right, and where both end together
+    assert eq8((2, 9), (0, 9)) == eq8((0, 9), (2, 9)) == 7
+
+
 def test_eq_8_is_wrong_for_both_kinds_of_partial_overlap_and_for_none() -> None:
     ends_later, began_earlier, apart = ((0, 4), (2, 9)), ((2, 9), (0, 4)), ((0, 1), (5, 6))
     assert [overlap(*pair) for pair in (ends_later, began_earlier, apart)] == [2, 2, 0]

@@ -16,8 +16,11 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
 from hax_conn import SECTIONS  # noqa: E402
 from hax_conn_acceptance import AT_MOST, every_choice, googlenet_twice  # noqa: E402
-from hax_conn_alone import at_contention, rivals_at  # noqa: E402
-from hax_conn_cases import WRONG, XAVIER, pair, violations  # noqa: E402
+from hax_conn_alone import at_contention, fitted_at, rivals_at  # noqa: E402
+from hax_conn_cases import TITLES, WRONG, XAVIER, pair, violations  # noqa: E402
+from hax_conn_figures import beside, best_by_rates  # noqa: E402
+from hax_conn_rivals import loads  # noqa: E402
+from hax_conn_tables import units_of  # noqa: E402
 from hax_conn_timed import long_network  # noqa: E402
 from hax_conn_transitions import experiment_at  # noqa: E402
 from page_marks import marks, put_into  # noqa: E402
@@ -213,6 +216,25 @@ def test_gains_are_counted_from_the_cells_of_table_8() -> None:
     claims = {row[0]: row[1:] for row in cells("claims")}
     counted = claims["Table 8: pairs that gain from 1.04 on, the least gain that it prints, of 55"]
     assert counted[:2] == [str(theirs), str(ours)] == ["45", "46"]
+    different = [
+        [part.split()[1] for part in cell.split("<br>")]
+        for row in cells("table8")
+        if "<br>" in row[1]
+        for cell in row[1 : int(row[0].split()[0])]
+    ]
+    assert len(different) == 45
+    theirs, ours = (sum(pair[at] != "x" and float(pair[at]) >= 1.04 for pair in different) for at in (0, 1))
+    assert [claims["the same of two different networks, of 45"][at].split()[0] for at in (0, 1)] == [
+        str(theirs),
+        str(ours),
+    ]
+    assert [theirs, ours] == [36, 40]
+    lines = [row for row in cells("table8") if "<br>" in row[1]]
+    caffenet = [[part.split()[1] for part in row[1].split("<br>")] for row in lines]
+    gaining = [[gain != "x" and float(gain) >= 1.04 for gain in pair] for pair in caffenet]
+    assert claims["Table 8: pairs of CaffeNet that gain so, of 10"][:2] == ["7", "7"]
+    assert [sum(pair[at] for pair in gaining) for at in (0, 1)] == [7, 7]
+    assert sum(map(all, gaining)) == 5
     agree = sum((one >= 1.04) == (other >= 1.04) for one, other in gains)
     assert claims["Table 8: cells that agree on whether there is such a gain, of 55"][1] == str(agree)
     assert claims["Table 8: most gained, as a factor"][:2] == [
@@ -272,11 +294,7 @@ def test_googlenet_twice_on_orin_has_a_middle_on_the_gpu() -> None:
 
 
 def test_the_abstracts_45_is_passed_by_stronger_contention() -> None:
-    shares = {
-        row[0]: float(row[2])
-        for row in cells("fig6")
-        if len(row) == 3 and row[0] != "---" and row[0][0].isdigit()
-    }
+    shares = {row[0]: float(row[2]) for row in cells("fig6") if row[0][0].isdigit()}
     assert shares["1.75"] < 45 < shares["2"]
 
 
@@ -292,6 +310,33 @@ def test_googlenets_slowdown_is_less_in_six_of_nine_and_by_rates_in_all() -> Non
     by_latency = next(ours for text, ours in claims.items() if text.startswith("Fig. 6: GoogleNet's"))
     assert by_latency == f"6; {100 * most:.0f}"
     assert claims["the same, planned for the greatest sum of rates (eq. 10)"].startswith("9; ")
+    shares = {row[0]: row[1:] for row in cells("fig6")[1:] if len(row) == 4 and row[0] in TITLES.values()}
+    assert len(shares) == 10
+    assert {name: light for name, (light, *_) in shares.items() if light != "0"} == {"GoogleNet": "30"}
+    assert beside(best_by_rates("resnet50", "light")) == 0
+
+
+def test_results_of_table_6_with_the_set_up_fitted_again() -> None:
+    """Experiment 4 at three times `light`, its naive columns the paper's again, and rows far off."""
+    four = fitted_at(4, 3.0)
+    assert four.found.baseline("whole networks") == pytest.approx(7.37, abs=0.005)
+    assert set("".join(units_of(four.found).split(", "))) == {"D"}
+    rows = {row[0]: row[1:] for row in cells("alone") if len(row) == 8}
+    assert rows["3"][4:6] == [f"{four.factors[1]:.2f}", f"{four.found.cost:.2f}"] == ["0.37", "5.39"]
+    lines = cells("table6")
+    heads = [k for k, row in enumerate(lines) if row[0].isdigit() and len(row) > 6 and row[4] == "paper"]
+    off = {lines[k][0]: abs(float(lines[k + 1][10])) for k in heads}
+    assert [n for n, one in off.items() if one > 5] == ["4", "5", "6", "9", "10"]
+    assert rows["1"][3] == "5"
+    assert float(rows["1"][2]) == max(off.values()) == 12.9
+
+
+def test_h2h_does_not_over_subscribe_the_dla_in_experiment_8() -> None:
+    gpu, dla = loads(8, "H2H")
+    assert [f"{x:.2f}" for x in gpu] == ["4.48", "4.48", "0.37"]
+    assert [f"{x:.2f}" for x in dla] == ["3.41", "4.48", "0.00"]
+    rows = {row[0]: row[1:] for row in cells("rivals") if len(row) == 4}
+    assert [rows["GPU"], rows["DLA"]] == [[f"{x:.2f}" for x in unit] for unit in (gpu, dla)]
 
 
 def test_rivals_take_longer_than_they_expect_by_the_most_of_their_own_table() -> None:

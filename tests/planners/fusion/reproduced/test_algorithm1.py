@@ -59,6 +59,13 @@ def test_bottom_up_is_not_optimal_on_two_chains_side_by_side() -> None:
     assert top_down(TWO_CHAINS, cost).cost == best
 
 
+def test_bottom_up_is_optimal_on_them_one_chain_after_the_other() -> None:
+    """The same chains visited as 0, 2, 1, 3."""
+    dag = Dag.from_edges(4, [(0, 1), (2, 3)])
+    cost = Traffic(dag, (9, 1, 9, 1, 1, 1, 1, 1), (0,) * 4, 2)
+    assert bottom_up(dag, cost).cost == best_runnable(dag, cost)
+
+
 def test_top_down_accepts_groups_that_wait_for_each_other() -> None:
     """{0, 2, 4} needs 3 for 4, and {1, 3, 5} needs 2 for 5: each is convex, together they cannot run."""
 

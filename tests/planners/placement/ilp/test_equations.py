@@ -95,16 +95,18 @@ def test_eq_12_as_printed_charges_an_outputs_write_again() -> None:
 
 
 def test_eq_1_as_printed_lets_no_tensor_move_between_two_operators_that_need_it() -> None:
-    # a, b and c overlap like stairs, each read at every step of its life; the workspaces leave no other byte.
+    # a, b and c overlap like stairs, each read at every step of its life; what is made beside them leaves no
+    # other byte. The order is free, as in eq. 1-12.
     network = network_of(
-        {"a": 1, "b": 1, "c": 1, "d": 3, "e": 2},
-        ["-> a + 4", "a -> b + 3", "a b -> c + 2", "b c -> d", "c -> e + 2"],
+        {"a": 10, "b": 10, "c": 10, "d": 30, "k": 1, "e": 20, "w1": 41, "w2": 31, "w3": 21, "w5": 20},
+        ["-> a w1", "a -> b w2", "a b -> c w3", "b c -> d k", "c k -> e w5"],
         "d e",
     )
-    problem = Problem.of(network).in_order(range(5))
-    assert minimum_traffic(problem, 5).value == 2  # one of them is spilled and retrieved at the same step
-    assert minimum_traffic(problem, 5, Reading(relocations=False)).infeasible
-    assert minimum_traffic(problem, 6, Reading(relocations=False)).value == 0
+    problem = Problem.of(network)
+    assert problem.minimum_budget == 51
+    assert minimum_traffic(problem, 51).value == 20  # one of them is spilled and retrieved at the same step
+    assert minimum_traffic(problem, 51, Reading(relocations=False)).infeasible
+    assert minimum_traffic(problem, 61, Reading(relocations=False)).value == 0
 
 
 def test_eq_5_as_printed_lets_nothing_run_first() -> None:
