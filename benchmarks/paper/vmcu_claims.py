@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from vmcu_fig7 import ninth, share
 from vmcu_fig7 import rows as fig_7_rows
 from vmcu_grown import span
-from vmcu_layers import products
+from vmcu_layers import pixel, products
 from vmcu_modules import BUFFERS, IMAGENET, VWW, clipped, saved
 from vmcu_networks import depthwise, network
 from vmcu_page import numbers, rows
@@ -242,11 +242,12 @@ def _method() -> Iterator[Line]:
         "yes",
         f"but from 4 bytes on a larger one gains nothing ({max(row[6] for row in four)} x at most)",
     )
+    by_bytes, whole = pixel()
     yield (
         "small segments need less RAM",
         "in words",
-        "a pixel of 4 bytes: 4 in one segment, 7 by bytes",
-        "no",
+        f"a pixel of 4 bytes: {whole} in one segment, {by_bytes} by bytes",
+        "no" if whole < by_bytes else "yes",
         "the pixel is [read whole and then written whole](#where-the-paper-errs)",
     )
     yield "the same outputs", "no accuracy lost", "every byte equal", "yes", "on the emulated core"

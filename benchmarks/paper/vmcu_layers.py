@@ -11,7 +11,7 @@ from onchip.papers.vmcu.affine import Access, Domain, LoopNest, Operand, least_d
 from onchip.papers.vmcu.circular import circular_pool
 from onchip.papers.vmcu.nests import matrix_product
 
-__all__ = ["errata", "formulas", "products"]
+__all__ = ["errata", "formulas", "pixel", "products"]
 
 PRODUCTS = ((2, 2, 3), (1, 10, 10), (6400, 16, 16), (400, 48, 16), (400, 16, 48))
 """M, N, K."""
@@ -33,6 +33,12 @@ def formulas() -> Iterator[str]:
         yield f"| {m}, {n}, {k} | {apart:,} | {max(m * n, m * k + apart):,} | {formula:,} | {step:,}{wrong} |"
 
 
+def pixel() -> tuple[int, int]:
+    """Bytes of a pixel of 4 channels that becomes another: by segments of a byte, and by one of the pixel."""
+    by_bytes, whole = (circular_pool(pointwise(1, 4, 4), segment).bytes for segment in ("byte", "paper"))
+    return by_bytes, whole
+
+
 def errata() -> Iterator[str]:
     n = 4
     domain = Domain.box(3, n, n)
@@ -42,7 +48,7 @@ def errata() -> Iterator[str]:
         Operand(domain, Access(((1, 0, 0), (0, -1, 0)), (0, n - 1)), (n, 1)),
     )
     printed, least = printed_distance(backwards), least_distance(backwards)
-    row = [circular_pool(pointwise(1, 4, 4), segment).bytes for segment in ("byte", "paper")]
+    by_bytes, whole = pixel()
     m, n_, k = 400, 48, 16
     apart = least_distance(matrix_product(m, n_, k))
     b3, b = 44 * 44 * 16 + 2 * 44 * 44 * 80, 44 * 44 * 80
@@ -59,7 +65,7 @@ def errata() -> Iterator[str]:
     )
     yield (
         "- **Smaller segments do not always need less** (section 5.3). A pixel of 4 bytes that is read "
-        f"whole and then written whole stays in its {row[1]} bytes; by single bytes it takes {row[0]}."
+        f"whole and then written whole stays in its {whole} bytes; by single bytes it takes {by_bytes}."
     )
     yield (
         f"- **464.6 KB for B3 under HMCOS** (section 7.3) is three times B: 3 x {b:,} = {3 * b:,}. "

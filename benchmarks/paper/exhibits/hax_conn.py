@@ -422,7 +422,7 @@ CLAIMS = (
         f"{SHOWN}::test_the_abstracts_45_is_passed_by_stronger_contention",
         "not explained",
         "the text ties it to no figure; by Fig. 6's GoogleNet 11 % under `light`. Tried: 1.75 and 2 times"
-        " its contention, 27.5 and 73.4; the sum of rates, all of it",
+        " its contention, 27.5 and 73.4; the sum of rates, all of it, but that is no co-run",
     ),
     Exhibit(
         "70 %",

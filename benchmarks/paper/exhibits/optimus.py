@@ -19,7 +19,7 @@ EVALUATION = (
         f"{TEST}test_fig_12",
         "differs",
         "eq. 3 as printed leaves out rows that cross again: 91.75 % at least for the paper's 95.05, of"
-        " the 78 of 107 groups that run in bands (56.77 of the others, which it was not made for); with these"
+        " the 78 groups in bands, 107 in all (56.77 of the others, which it was not made for); with these"
         " rows, and nothing else changed, 95.50 % at least. The average, 99.78 and 99.95 % for the"
         " paper's 98.06, is a record of its own below",
     ),
