@@ -285,7 +285,7 @@ RESULTS = (
     Result(
         "fusion-algorithms.md",
         ("fusion_algorithms.py --into docs/fusion-algorithms.md",),
-        quick=(Quick("fusion_algorithms.py --only random papers ours"),),
+        quick=(Quick("fusion_algorithms.py --only random orders papers ours"),),
     ),
     Result(
         "fusion-model.md",
