@@ -165,7 +165,7 @@ class _Home:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """What a body keeps, whatever its tiles; the axes of its loops by operator; all that is kept inside."""
+    """A body whatever its tiles: what it keeps, the axes of its loops by operator, all kept inside."""
 
     homes: tuple[_Home, ...]
     over: tuple[dict[int, int], ...]
