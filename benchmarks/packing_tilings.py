@@ -48,15 +48,14 @@ def guillotine(n: int, rnd: random.Random, side: int) -> list[Tile]:
 
 
 def pinwheel(n: int, rnd: random.Random, side: int) -> list[Tile]:
-    """Five tiles around a centre, turning left or right, as long as four more are wanted; then halves."""
-    tiles = [(0, side, 0, side)]
-    while len(tiles) + 4 <= n:
+    """Five tiles around a centre, turning left or right, as long as four more are wanted and some tile is
+    large enough."""
+    tiles, small = [(0, side, 0, side)], list[Tile]()
+    while tiles and len(tiles) + len(small) + 4 <= n:
         tile = _large(tiles, rnd)
         t0, t1, a0, a1 = tile
         if min(t1 - t0, a1 - a0) < 4:
-            tiles.append(tile)
-            if all(min(x[1] - x[0], x[3] - x[2]) < 4 for x in tiles):
-                break
+            small.append(tile)
             continue
         t, u = sorted(rnd.sample(range(t0 + 1, t1), 2))
         a, b = sorted(rnd.sample(range(a0 + 1, a1), 2))
@@ -64,7 +63,7 @@ def pinwheel(n: int, rnd: random.Random, side: int) -> list[Tile]:
             tiles += [(t0, t, a0, b), (t0, u, b, a1), (u, t1, a, a1), (t, t1, a0, a), (t, u, a, b)]
         else:
             tiles += [(t0, u, a0, a), (u, t1, a0, b), (t, t1, b, a1), (t0, t, a, a1), (t, u, a, b)]
-    return tiles
+    return tiles + small
 
 
 def jittered(n: int, rnd: random.Random, side: int) -> list[Tile]:
