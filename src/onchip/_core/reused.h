@@ -34,11 +34,6 @@ class Reused {
         return all_[size_++];
     }
     void clear() { size_ = 0; }
-    // As many as `size` new items.
-    void reset(std::size_t size) {
-        clear();
-        while (size_ < size) add();
-    }
     template <class Gone>
     void erase_if(Gone gone) {
         std::size_t left = 0;

@@ -19,8 +19,8 @@ class Walk {
   public:
     explicit Walk(const Problem& problem) : problem_(problem) {}
 
-    // The times of a nest that was derived, until others are asked for; none if it takes `below` or longer, or more than `most_steps` walked.
-    // With `every_turn` no period is skipped.
+    // The times of a nest that was derived, until others are asked for; none if it takes `below` or longer, or more than
+    // `most_steps` walked. With `every_turn` no period is skipped.
     const Times* times(Layout& layout, Time below, std::int64_t most_steps, bool every_turn = false);
     std::int64_t walked() const { return walked_; }
 

@@ -121,8 +121,8 @@ Problem::Problem(std::vector<nests::Operator> operators, std::vector<nests::Buff
         if (rates.channels[c].loads && first_load < 0) first_load = static_cast<int>(c);
         if (rates.channels[c].stores && first_store < 0) first_store = static_cast<int>(c);
     }
-    together = Ratio(picoseconds, std::max<std::int64_t>(rate, 1));
     if (first_load < 0 || first_store < 0) throw std::invalid_argument("time: no channel loads, or none stores");
+    together = Ratio(picoseconds, rate);
     for (Id o = 0; o < group.size(); ++o) {
         arrays.push_back(work[o].products ? arrays_of(group.operators[o], rates) : std::vector<Array>{});
         axis_class.emplace_back(group.operators[o].axes.size(), -1);

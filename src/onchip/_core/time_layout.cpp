@@ -13,7 +13,6 @@ bool Layout::placed(const Item& root, Bytes most) {
     beside.clear();
     windows.clear();
     leaf_of_.assign(count, -1);
-    work = 0;
     bodies.add();
     if (!walk(root, 0)) return false;
     if (leaves.size() != count) return refuse("not every operator has a leaf");

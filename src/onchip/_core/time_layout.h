@@ -108,10 +108,14 @@ class Layout {
 
     // Derives a nest, which has to live on. False if the checker would refuse it, or if it needs more than `most` bytes:
     // then no more is derived.
-    bool derive(const Item& root, Bytes most = never) { return placed(root, most) && timed(); }
+    bool derive(const Item& root, Bytes most = never) {
+        if (!placed(root, most)) return false;
+        timed();
+        return true;
+    }
     // The same in two parts. The first one finds how many bytes it needs and how many cross, the second one its cycles.
     bool placed(const Item& root, Bytes most = never);
-    bool timed();
+    void timed();
     // Why not.
     const char* reason = "";
 
@@ -119,7 +123,7 @@ class Layout {
     Bytes need = 0;
     Bytes extent();
     Bytes bytes = 0;  // that cross
-    // No copies and no channels make it faster; nor, before it is timed, what crosses.
+    // No copies and no channels make it faster; nor what crosses, which is known before it is timed.
     Time floor() const { return std::max(work, crossing()); }
     Time crossing() const;
 
@@ -180,7 +184,7 @@ class Layout {
     };
     std::vector<Id> rest_, shared_, others_;
     std::vector<std::int64_t> sides_;
-    std::vector<int> count_, before_;
+    std::vector<int> count_;  // by buffer: homes
     std::vector<std::size_t> order_;
     std::vector<std::pair<int, std::size_t>> ranks_;
     std::vector<Held> all_;

@@ -72,7 +72,9 @@ bool Search::price(Item& nest, Time below, std::int64_t steps, std::int64_t dear
     if (!legal) return false;
     const std::int64_t least = million + dear * beyond(layout_.need);  // what it costs, in millionths
     const Time crossing = cost_of(layout_.bytes), left = least > million ? Ratio(million, least).of(below) - crossing : below - crossing;
-    if (layout_.floor() >= left || !layout_.timed() || layout_.floor() >= left) return false;
+    if (layout_.crossing() >= left) return false;
+    layout_.timed();
+    if (layout_.work >= left) return false;
     ++answer_.prices;
     const Times* times = walk_.times(layout_, left, steps);
     answer_.effort += walk_.walked();

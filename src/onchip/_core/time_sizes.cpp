@@ -282,7 +282,7 @@ void Layout::array_of(Leaf& leaf) {
 }
 
 // Cycles, steps.
-bool Layout::timed() {
+void Layout::timed() {
     work = 0;
     for (Leaf& leaf : leaves) {
         leaf.steps = 1;
@@ -322,7 +322,6 @@ bool Layout::timed() {
         work = nests::plus(work, cycles >= never ? never : problem.cycle.of(cycles) - 1);
     }
     work = std::max<Time>(work, 0);
-    return true;
 }
 
 // No channels take less time for what crosses.
