@@ -86,6 +86,16 @@ def test_more_never_crosses_for_larger_tiles() -> None:
     assert nested(network, grown, (0, 1), None, 1).moved <= before
 
 
+def test_fewer_bytes_that_cross_stand_in_the_program() -> None:
+    """A search that the clock ends may leave a nest that stores and reads sums again: larger tiles do not."""
+    lines = "keep x\nfor f 3\n  keep A B z\n  run up\n  run down"
+    nest, _ = nest_of(WORDED, lines.splitlines())
+    plan = again(replace(timed_plan(WORDED.network, [nest], [["up", "down"]]), budget=1_000))
+    wide = again(with_large_tiles(plan, NO_LIMITS))
+    check(wide)
+    assert wide.result.dram_bytes < plan.result.dram_bytes
+
+
 def test_on_a_chip_with_rates_of_tiles_the_plan_of_fewest_bytes_has_a_time() -> None:
     """Whole tensors fit and nothing can move less; but whole operators have no times there."""
     chip = Chip("example", 1, "int8", tiles=TILES)

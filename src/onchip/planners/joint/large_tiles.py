@@ -17,7 +17,7 @@ from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.joint.rooms import RunAt, free_ranges, runs_of
 from onchip.planners.limits import Limits
 from onchip.planners.nests.widening import Place, places, tile_at, with_tile
-from onchip.plans import Group, Nest, Plan, Scratch
+from onchip.plans import Group, Nest, Plan, Run, Scratch
 
 __all__ = ["larger", "with_large_tiles"]
 
@@ -25,24 +25,39 @@ __all__ = ["larger", "with_large_tiles"]
 def with_large_tiles(plan: Plan, limits: Limits) -> Plan:
     """Return a legal plan whose nests have larger tiles, not certified: the same plan where nothing grows.
 
-    Program and addresses stay; the scratch of groups grows into what is free behind it while they run.
+    Addresses stay; the scratch of groups grows into what is free behind it while they run, and their runs
+    state what crosses then: fewer bytes, or as many of other tensors, where a search was cut short.
     """
     addresses = {step.operator: step.address for step in plan.program if isinstance(step, Scratch)}
-    groups = {group.name: group for group in plan.groups}
+    groups, program = {group.name: group for group in plan.groups}, list(plan.program)
     for run in runs_of(plan):
-        if run.group is not None and run.group.name in addresses and not limits.over():
-            room = _room(run, addresses[run.group.name], plan)
-            groups[run.group.name] = larger(
-                plan.network,
-                run.group,
-                run.operators,
-                run.streamed,
-                room,
-                alignment=plan.chip.alignment_bytes,
-                accumulator=plan.chip.accumulator_bytes,
-            )
+        if run.group is None or run.group.name not in addresses or limits.over():
+            continue
+        grown = larger(
+            plan.network,
+            run.group,
+            run.operators,
+            run.streamed,
+            _room(run, addresses[run.group.name], plan),
+            alignment=plan.chip.alignment_bytes,
+            accumulator=plan.chip.accumulator_bytes,
+        )
+        if grown != run.group:
+            groups[grown.name] = grown
+            program[run.index] = _run(plan, run, grown)
     found = tuple(groups.values())
-    return plan if found == plan.groups else replace(plan, groups=found)
+    return plan if found == plan.groups else replace(plan, program=tuple(program), groups=found)
+
+
+def _run(plan: Plan, run: RunAt, group: Group) -> Run:
+    """Return a group's run with the bytes that cross in its nest."""
+    chip, step = plan.chip, plan.program[run.index]
+    assert isinstance(step, Run)
+    law = nested(
+        plan.network, group, run.operators, run.streamed, chip.alignment_bytes, chip.accumulator_bytes
+    )
+    roots = {name: plan.network.root[plan.network.tensor_id[name]] for name, _ in step.streaming}
+    return replace(step, streaming=tuple((name, law.crossing[root]) for name, root in roots.items()))
 
 
 def _room(run: RunAt, address: int, plan: Plan) -> int:
