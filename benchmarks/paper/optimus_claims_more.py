@@ -286,6 +286,7 @@ def _successors(d: Data) -> Claim:
         for part, wanted in (("tab5", {"reading": "paper", "how": "exact"}), ("cause-intervals", {}))
     )
     holds = [times["resnet1202"] < times["nasnetalarge"] for times in (exact, line)]
+    priced = {r["network"]: r["priced"] for r in d.all("cause-intervals")}
     return (
         "ResNet-1202 takes less time than NASNet, whose operators have more successors",
         "less",
@@ -294,6 +295,6 @@ def _successors(d: Data) -> Claim:
             for title, times in (("all partitions", exact), ("intervals of one order", line))
         ),
         verdict(sum(holds), len(holds)),
-        "by intervals of one order ResNet-1202, which has twice as many operators, takes longer; we did not"
-        " measure why",
+        "by intervals of one order, where successors play no part, ResNet-1202 takes longer: of it"
+        f" {priced['resnet1202']:,} intervals are priced, of NASNet {priced['nasnetalarge']:,}",
     )

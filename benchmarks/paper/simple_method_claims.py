@@ -76,34 +76,29 @@ def _branches(found: Measured) -> Iterator[Claim]:
     falling = 0
     unsorted, level = [], []
     for name, p in zip(PAPER, found.again, strict=False):
-        least = [
-            min(layer.available for layer in layers)
-            for _, layers in groupby(p.layers, key=lambda layer: layer.branch)
-        ]
-        falling += all(a >= b for a, b in pairwise(least))
-        if any(a <= b for a, b in pairwise(least)):
+        branches = [list(layers) for _, layers in groupby(p.layers, key=lambda layer: layer.branch)]
+        falling += all(a > b for a, b in pairwise(layers[0].available for layers in branches))
+        if any(a <= b for a, b in pairwise(min(layer.available for layer in one) for one in branches)):
             level.append(name)
-        most = [
-            max(layers, key=lambda layer: layer.required - layer.available).required
-            for _, layers in groupby(p.layers, key=lambda layer: layer.branch)
-        ]
-        if any(a < b for a, b in pairwise(most)):
+        if any(a < b for a, b in pairwise(max(layer.required for layer in one) for one in branches)):
             unsorted.append(name)
     count = len(found.again)
     yield (
         "branches are re-ordered by what they require (Fig. 10)",
         "re-ordered by size_req",
-        f"in {count - len(unsorted)} of {count} modules the rows of Fig. 10 descend",
+        f"in {count - len(unsorted)} of {count} modules each branch's hungriest layer requires no more than"
+        " the one before",
         "yes" if not unsorted else "in part",
-        f"not in {', '.join(unsorted)}: the order leaves out the module's output and, which the text does not"
-        " say, copies of the module's input",
+        f"not in {', '.join(unsorted)}: the order leaves out, which the text does not say, copies of the"
+        " module's input",
     )
     yield (
         "less is available to each later branch (Fig. 10)",
         "decreases",
-        f"in {count - len(level)} of {count} modules it decreases, in {falling} it never rises",
-        "in part" if level else "yes",
-        f"not in {' and '.join(level)}, where the last two branches have as much",
+        f"at the first layer of each branch less in {falling} of {count} modules",
+        "yes" if falling == count else "in part",
+        f"the least over a branch's layers falls in {count - len(level)}: in {' and '.join(level)} a branch"
+        " forks again, and its inner layers have less by that inner module's input and first output",
     )
 
 

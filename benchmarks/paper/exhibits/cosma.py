@@ -240,8 +240,8 @@ CLAIMS = (
         "by both settings, as in Fig. 3, 70 % with batch norm and activation merged and 77 with each"
         " operator by itself. Tried: its tensors placed in the arena as listed, which alone is changed and"
         " which the paper leaves open: 77 and 83, by the first fit, too; the smallest first, 80 and 86. The"
-        " 83 come with what the paper says of Belady's rule and of FCN, but 89 over all budgets with them,"
-        " where the same sentence, the abstract and the conclusion have 84",
+        " 83 come with what the paper says of Belady's rule, but 89 over all budgets with them, where the"
+        " same sentence has 84, too",
         "arena_all",
         "the-arena-in-other-readings",
         READINGS,
@@ -251,8 +251,7 @@ CLAIMS = (
         "abstract, V-B2, conclusion: the same on average, under different memory budgets",
         "agrees",
         "by both settings, as in Fig. 3, between 81 % merged and 86 with each operator by itself, which the"
-        " text leaves open; activations 82 and 93, with parameters 80 and 77. At MP all is removed, so that"
-        " no one set of figures has 84 both over the budgets and at MR",
+        " text leaves open; activations 82 and 93, with parameters 80 and 77",
         "removed",
         "traffic-removed",
         SHARES,

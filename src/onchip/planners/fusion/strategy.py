@@ -45,6 +45,11 @@ class Priced:
         self.fuser = Fuser(problem)
         self._known: dict[int, GroupCost | None] = {}
 
+    @property
+    def count(self) -> int:
+        """How many groups were priced."""
+        return len(self._known)
+
     def __call__(self, members: int) -> int | None:
         found = self.group(members)
         return None if found is None else found.dram_bytes
