@@ -10,26 +10,32 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from onchip.check.nests import nested
+from onchip.check.nests import Nested, nested
 from onchip.check.rules import Broken
+from onchip.machines.chip import Chip
 from onchip.network import Network
 from onchip.network.axes import GroupAxes, axes_of
 from onchip.planners.joint.rooms import RunAt, free_ranges, runs_of
 from onchip.planners.limits import Limits
 from onchip.planners.nests.widening import Place, places, tile_at, with_tile
-from onchip.plans import Group, Nest, Plan, Run, Scratch
+from onchip.plans import Group, Nest, Plan, Result, Run, Scratch
 
 __all__ = ["larger", "with_large_tiles"]
 
 
-def with_large_tiles(plan: Plan, limits: Limits) -> Plan:
+def with_large_tiles(plan: Plan, chip: Chip, limits: Limits) -> Plan:
     """Return a legal plan whose nests have larger tiles, not certified: the same plan where nothing grows.
 
     Addresses stay; the scratch of groups grows into what is free behind it while they run, and their runs
-    state what crosses then: fewer bytes, or as many of other tensors, where a search was cut short.
+    state what crosses then. That may be less: where a search was cut short, or where a group in bands or
+    blocks becomes a nest of no family that was searched. The claimed bound is then no higher than the bytes.
+    Nothing grows on a chip whose buffer has parts, as a nest knows one room.
     """
+    if chip.buffer is not None:
+        return plan
     addresses = {step.operator: step.address for step in plan.program if isinstance(step, Scratch)}
     groups, program = {group.name: group for group in plan.groups}, list(plan.program)
+    saved = 0
     for run in runs_of(plan):
         if run.group is None or run.group.name not in addresses or limits.over():
             continue
@@ -43,21 +49,37 @@ def with_large_tiles(plan: Plan, limits: Limits) -> Plan:
             accumulator=plan.chip.accumulator_bytes,
         )
         if grown != run.group:
+            law = _law(plan, run, grown)
+            saved += _law(plan, run, run.group).moved - law.moved
             groups[grown.name] = grown
-            program[run.index] = _run(plan, run, grown)
+            program[run.index] = _run(plan, run, law)
     found = tuple(groups.values())
-    return plan if found == plan.groups else replace(plan, program=tuple(program), groups=found)
+    if found == plan.groups:
+        return plan
+    return replace(plan, program=tuple(program), groups=found, result=_with_less(plan.result, saved))
 
 
-def _run(plan: Plan, run: RunAt, group: Group) -> Run:
-    """Return a group's run with the bytes that cross in its nest."""
-    chip, step = plan.chip, plan.program[run.index]
-    assert isinstance(step, Run)
-    law = nested(
+def _law(plan: Plan, run: RunAt, group: Group) -> Nested:
+    chip = plan.chip
+    return nested(
         plan.network, group, run.operators, run.streamed, chip.alignment_bytes, chip.accumulator_bytes
     )
+
+
+def _run(plan: Plan, run: RunAt, law: Nested) -> Run:
+    """Return a group's run with the bytes that cross in its nest."""
+    step = plan.program[run.index]
+    assert isinstance(step, Run)
     roots = {name: plan.network.root[plan.network.tensor_id[name]] for name, _ in step.streaming}
     return replace(step, streaming=tuple((name, law.crossing[root]) for name, root in roots.items()))
+
+
+def _with_less(result: Result, saved: int) -> Result:
+    """Return a plan's figures when so many bytes fewer cross."""
+    moved, bound = result.dram_bytes - saved, result.dram_lower_bound_bytes
+    return replace(
+        result, dram_bytes=moved, dram_lower_bound_bytes=None if bound is None else min(bound, moved)
+    )
 
 
 def _room(run: RunAt, address: int, plan: Plan) -> int:

@@ -114,7 +114,7 @@ def _in_bytes(
     timed = chip.tiles is not None and options.nests
     run = FewestBytes(network, chip, budget, options, placing, limits.until(SEARCHED) if timed else limits)
     made = run.run()
-    wide = with_large_tiles(made.plan, limits)
+    wide = with_large_tiles(made.plan, chip, limits)
     if wide is not made.plan:
         made = replace(made, plan=_certified_again(wide, run.began))
     found = [made.plan]
@@ -186,7 +186,7 @@ def _in_time(
         limits.until(BYTES),
     )
     made = run.run()
-    wide = with_large_tiles(made.plan, limits)
+    wide = with_large_tiles(made.plan, chip, limits)
     return replace(made, plan=quickest(wide, run.problem, run.began, limits, goal, tiled=options.dram_tiles))
 
 
@@ -206,7 +206,7 @@ def _in_energy(
     until = limits.until(SEARCHED) if timed else limits
     run = FewestBytes(network, chip, budget, options, replace(placing, objective="traffic"), until)
     made = run.run()
-    wide = with_large_tiles(made.plan, limits)
+    wide = with_large_tiles(made.plan, chip, limits)
     found = [with_energy(wide, chip, run.joins, run.began)]
     for other in hastened_plans(wide, run.problem, limits) if timed else ():
         with suppress(IllegalPlan):  # a run over an operand, which a nest may not
