@@ -29,7 +29,7 @@ CAMPAIGN = frozenset({
     "plan_400000.json: report",
     "relus_200000.onnx",
 })  # fmt: skip
-"""Cases of some two to forty seconds, which `python -m hostile` runs: smaller ones or others of their kind are here."""
+"""Cases of some two to forty seconds, which `python -m hostile` runs: others of their kind are here."""
 
 
 def _parameters() -> list[object]:
