@@ -79,7 +79,12 @@ def test_a_run_prints_what_was_linked_and_that_every_byte_matched(
 @needs_toolchain
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("board", "mode"), [("nucleo-f411re", "held"), ("nucleo-f411re", "once"), ("nucleo-f767zi", "again")]
+    ("board", "mode"),
+    [
+        ("nucleo-f411re", "held"),
+        pytest.param("nucleo-f411re", "once", marks=pytest.mark.campaign),
+        ("nucleo-f767zi", "again"),
+    ],
 )
 def test_a_network_runs_on_both_cores_however_its_input_comes(
     board: str, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
