@@ -24,6 +24,7 @@ extensions = [
     "public_modules",
     "commands",
     "offline",
+    "titles_only",
 ]
 exclude_patterns = ["_build", "_ext"]
 suppress_warnings = ["toc.empty_glob", "myst.header"]

@@ -5,16 +5,16 @@ The commands are those that are registered: a new one without a call here fails 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import typer
 
@@ -30,7 +30,7 @@ CALLS: Mapping[str, tuple[str, ...]] = {
     "fuse": ("zoo:alexnet", "--chip", "optimus"),
     "branches": ("zoo:squeezenet1_0", "--budget", "400KiB"),
     "corun": ("small.json", "small.json", "--time-limit", "5"),
-    "mcu": ("made:kws",),
+    "mcu": ("small.tflite",),
     "sweep": ("sweep.toml", "--jobs", "1"),
     "lengths": ("words.onnx", "--length", "past=2..6", "--budget", "4KiB"),
     "session": (
@@ -88,6 +88,7 @@ def prepare(folder: Path) -> None:
     from build import graph, weighted
 
     from growing import model, saved
+    from onchip.microcontroller.made import Builder
     from onchip.multi_dnn.profile_file import profile_json
     from onchip.multi_dnn.published import googlenet
     from test_cli import NETWORK
@@ -98,6 +99,9 @@ def prepare(folder: Path) -> None:
     (folder / "net.json").write_text(json.dumps(NETWORK))
     saved(folder, "words.onnx", model(words=1, past="past"))
     saved(folder, "prompt.onnx", model(words="words", past=None))
+    b = Builder()
+    x = b.conv(b.input((1, 8, 8, 3)), 8, 3, activation="RELU")
+    (folder / "small.tflite").write_bytes(b.file(b.conv(b.depthwise(x, 3, 2), 6)))
     (folder / "small.json").write_text(profile_json(googlenet()))
     (folder / "buffers.csv").write_text("id,lower,upper,size\na,0,3,4\nb,1,5,8\nc,3,9,4\n")
     (folder / "contest.json").write_text(
@@ -138,32 +142,66 @@ def run(
     stdout: int | None = None,
     stderr: int | None = None,
     file_bytes: int | None = None,
+    fresh: bool = False,
 ) -> Ended:
     """Run the console's command in `folder`; `first` is Python that comes before it in its process.
 
-    With nothing but a call the process has the modules of onchip already.
+    Its process has the modules of onchip already, unless it must be a `fresh` one.
     """
+    # A limit of files holds for what is printed into them, too; what fails prints less than a pipe holds.
+    with _kept(file_bytes is not None) as out, _kept(file_bytes is not None) as err:
+        to = out.write if stdout is None else stdout, err.write if stderr is None else stderr
+        if fresh:
+            code = _fresh(folder, call, first, *to, file_bytes)
+        else:
+            code = warm().run(call, folder, os.environ, *to, first=first, file_bytes=file_bytes)
+        return Ended(code, out.text(), err.text())
 
+
+@dataclass(frozen=True)
+class _Kept:
+    """What a command prints: where it writes it, and where it is read."""
+
+    write: int
+    read: int
+
+    def text(self) -> str:
+        if self.write == self.read:
+            os.lseek(self.read, 0, os.SEEK_SET)
+        else:
+            os.set_blocking(self.read, False)
+        found = b""
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(self.read, 1 << 16):
+                found += piece
+        return found.decode()
+
+
+@contextlib.contextmanager
+def _kept(pipe: bool) -> Iterator[_Kept]:
+    if not pipe:
+        with tempfile.TemporaryFile() as file:
+            yield _Kept(file.fileno(), file.fileno())
+        return
+    read, write = os.pipe()
+    try:
+        yield _Kept(write, read)
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+def _fresh(folder: Path, call: list[str], first: str, out: int, err: int, file_bytes: int | None) -> int:
     def limit() -> None:
         if file_bytes is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
-    if not first and stdout is None and stderr is None and file_bytes is None:
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            code = warm().run(call, folder, os.environ, out.fileno(), err.fileno())
-            return Ended(code, _text(out), _text(err))
     done = subprocess.run(
         [sys.executable, "-c", first + START, *call],
         cwd=folder,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE if stdout is None else stdout,
-        stderr=subprocess.PIPE if stderr is None else stderr,
-        text=True,
+        stdout=out,
+        stderr=err,
         preexec_fn=limit if file_bytes is not None else None,
     )
-    return Ended(done.returncode, done.stdout or "", done.stderr or "")
-
-
-def _text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode()
+    return done.returncode

@@ -42,6 +42,7 @@ def test_ctrl_c_after_the_output_is_in_its_place_is_an_answer(command: str, plac
             place,
             [command, *CALLS[command], "--output", target.name],
             first=AFTER.replace("TARGET", target.name),
+            fresh=command == "pack",
         )
         assert ended.code == 0, ended
         assert target.stat().st_size

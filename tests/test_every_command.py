@@ -45,6 +45,10 @@ MOVED = {
 """Lines of commands of the papers, which say where these are now."""
 
 
+FRESH = {"chips", "pack"}
+"""One that writes nothing and one that does: in processes that import everything, as a user's do."""
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_it_works_and_survives_a_full_disk(command: str, place: Path) -> None:
@@ -57,7 +61,7 @@ def test_it_works_and_survives_a_full_disk(command: str, place: Path) -> None:
     shutil.rmtree(place / "out")
     (place / "out").mkdir()
     if wanted:
-        ended = run(place, arguments(command), file_bytes=10)
+        ended = run(place, arguments(command), file_bytes=10, fresh=command in FRESH)
         assert ended.code == 2, ended
         assert ended.is_clear(), ended.err
         assert "File too large" in ended.err or "disk I/O error" in ended.err  # the latter is SQLite's
@@ -70,7 +74,7 @@ def test_it_works_and_survives_a_full_disk(command: str, place: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_disk_behind_stdout_is_one_line(command: str, place: Path) -> None:
     with open("/dev/full", "wb") as full:
-        ended = run(place, arguments(command), stdout=full.fileno())
+        ended = run(place, arguments(command), stdout=full.fileno(), fresh=command in FRESH)
     assert ended.code == 2, ended
     assert ended.is_clear(), ended.err
     assert "No space left on device" in ended.err
@@ -98,7 +102,8 @@ def piped(place: Path, command: str, *streams: str) -> Ended:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        return run(place, arguments(command), **dict.fromkeys(streams, writing))  # type: ignore[arg-type]
+        into = dict.fromkeys(streams, writing)
+        return run(place, arguments(command), fresh=command in FRESH, **into)  # type: ignore[arg-type]
     finally:
         os.close(writing)
 
@@ -125,7 +130,8 @@ def test_ctrl_c_is_one_line_and_no_half_of_a_file(command: str, event: str, plac
     """Pressed when the first file of the work is opened, and when an output is put in its place."""
     if event == "os.rename" and not outputs(command):
         pytest.skip("writes nothing")
-    ended = run(place, arguments(command), first=PRESSED.replace("EVENT", repr(event)))
+    first = PRESSED.replace("EVENT", repr(event))
+    ended = run(place, arguments(command), first=first, fresh=command in FRESH)
     assert ended.code == 130, ended
     assert ended.is_clear(), ended.err
     assert ended.err.endswith("onchip: interrupted\n")

@@ -244,17 +244,19 @@ def signalled(folder: Path, call: list[str], temporary: Path, number: int, secon
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+ANY = [pytest.param(n, marks=pytest.mark.campaign if n in SIGNALS[2:] else ()) for n in SIGNALS]
+"""The other two are among those that come at random moments of every command."""
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", ANY)
 def test_signals_at_a_random_moment_of_a_plan(number: int, given: Path, tmp_path: Path) -> None:
     # Later than imports: a signal within that of a native library may abort it, which is not ours to catch.
     signalled(given, arguments("plan"), tmp_path, number, random.Random(int(number)).uniform(1, 3))
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", ANY)
 def test_a_compiler_that_is_killed_leaves_nothing(number: int, tmp_path: Path) -> None:
     if shutil.which("arm-none-eabi-gcc") is None or shutil.which("qemu-system-arm") is None:
         pytest.skip("no cross compiler")

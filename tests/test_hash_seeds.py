@@ -17,7 +17,7 @@ CALLS = [
     ("plan", "zoo:squeezenet1_0", "--budget", "256KiB", "--fuse"),
     ("branches", "zoo:inception_v3"),
 ]
-SEEDS = ("0", "1", "4242")
+SEEDS = ("0", "4242")
 TIMES = re.compile(r'"seconds": ?[0-9.e+-]+|"claim_sha256": ?"[0-9a-f]*"|[0-9][0-9.,]* m?s\b')
 
 

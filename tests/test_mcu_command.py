@@ -79,7 +79,12 @@ def test_a_run_prints_what_was_linked_and_that_every_byte_matched(
 @needs_toolchain
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("board", "mode"), [("nucleo-f411re", "held"), ("nucleo-f411re", "once"), ("nucleo-f767zi", "again")]
+    ("board", "mode"),
+    [
+        ("nucleo-f411re", "held"),
+        pytest.param("nucleo-f411re", "once", marks=pytest.mark.campaign),
+        ("nucleo-f767zi", "again"),
+    ],
 )
 def test_a_network_runs_on_both_cores_however_its_input_comes(
     board: str, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -322,9 +327,11 @@ def test_a_file_that_the_interpreter_refuses_has_no_arena_but_a_reason() -> None
 def test_a_plan_in_rings_runs_by_itself(
     kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = str(tmp_path / "kws.json")
+    b, plan = Builder(), str(tmp_path / "small.json")
+    x = b.conv(b.input((1, 8, 8, 3)), 8, 3, activation="RELU")
+    (tmp_path / "small.tflite").write_bytes(b.file(b.conv(b.depthwise(x, 3, 2), 6)))
     how = ("--kernels", kernels, "--objective", "once", "-p", plan)
-    assert onchip(monkeypatch, "mcu", "made:kws", *how) == 0
+    assert onchip(monkeypatch, "mcu", str(tmp_path / "small.tflite"), *how) == 0
     capsys.readouterr()
     assert onchip(monkeypatch, "run", plan, "--json") == 0
     made = json.loads(capsys.readouterr().out)

@@ -36,7 +36,7 @@ def test_an_argument(command: str, odd: Path) -> None:
 @pytest.mark.parametrize("command", ["plan", "mcu", "sweep", "corun", "check"])
 def test_the_current_folder_and_that_of_temporary_files(command: str, odd: Path) -> None:
     place = f"import os; os.environ['TMPDIR'] = {str(odd)!r}; "
-    ended = run(odd, arguments(command), first=place)
+    ended = run(odd, arguments(command), first=place, fresh=command == "check")
     assert (ended.code, ended.err) == (0, "")
     left = {entry.name for entry in odd.iterdir()}
     assert not any(name.startswith("onchip-") for name in left)
@@ -55,7 +55,7 @@ def test_an_output(odd: Path) -> None:
 def test_a_crash(odd: Path) -> None:
     place = f"import os; os.environ['TMPDIR'] = {str(odd)!r}; "
     fault = "import sys, onchip.cli.app; sys.modules['onchip.cli.app']._Lazy.get_command = lambda *_: 1 / 0; "
-    ended = run(odd, ["plan", os.fsdecode(b"\xff")], first=place + fault)
+    ended = run(odd, ["plan", os.fsdecode(b"\xff")], first=place + fault, fresh=True)
     assert ended.code == 70
     assert len(ended.err.splitlines()) == 1
     assert "/d\\udcff/onchip-crash-" in ended.err
@@ -66,7 +66,7 @@ def test_a_crash_of_native_code_while_a_limit_holds(odd: Path) -> None:
     killed = f"os.kill(os.getpid(), {int(signal.SIGSEGV)})"
     fault = f"import onchip.base.files; onchip.base.files.os.fsync = lambda _: {killed}\n"
     call = ["plan", "net.json", "--budget", "MP", "--time-limit", "60", "-o", os.fsdecode(b"q\xff.json")]
-    ended = run(odd, call, first=place + fault)
+    ended = run(odd, call, first=place + fault, fresh=True)
     assert ended.code == 70
     assert len(ended.err.splitlines()) == 1
     assert "/d\\udcff/onchip-crash-" in ended.err

@@ -106,7 +106,7 @@ def test_fused_and_joint(seed: int) -> None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seeds, st.sampled_from(["paper", "ours"]))
 def test_branches(seed: int, rules: str) -> None:
     from onchip.planners.branches.options import BranchOptions
@@ -183,7 +183,11 @@ def test_the_answer_no_is_data(
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("objective", "way"),
-    [("free", "held"), ("once", "again"), pytest.param("least", "once", marks=pytest.mark.campaign)],
+    [
+        pytest.param("free", "held", marks=pytest.mark.campaign),
+        ("once", "again"),
+        pytest.param("least", "once", marks=pytest.mark.campaign),
+    ],
 )
 def test_a_microcontroller_needs_stack_and_statics_too(
     way: str,

@@ -171,7 +171,8 @@ def test_a_type_checker_knows_every_option(tmp_path: Path) -> None:
         'import onchip\nonchip.plan("zoo:vgg16", budget="1MiB", weights="resident", fuse=True)\n'
     )
     wrong.write_text('import onchip\nonchip.plan("x", weigths="resident")\nonchip.plan("x", seed="one")\n')
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-error-summary"]
+    # With the options of `make lint`, whose cache then says what onchip's modules declare.
+    command = [sys.executable, "-m", "mypy", "--no-error-summary"]
     config = ["--config-file", str(Path(__file__).parents[1] / "pyproject.toml")]
     done = subprocess.run([*command, *config, str(right), str(wrong)], capture_output=True, text=True)
     lines = done.stdout.splitlines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -85,8 +86,13 @@ def room_of(parts: tuple[str, ...]) -> str:
     return two if two in LAYER else parts[0] if parts else "_core"
 
 
-def imports(file: Path) -> Iterator[tuple[str, ...]]:
+@cache
+def imports(file: Path) -> tuple[tuple[str, ...], ...]:
     """The modules below the package that a file imports."""
+    return tuple(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[tuple[str, ...]]:
     for node in ast.walk(ast.parse(file.read_text())):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -103,43 +109,47 @@ def home(file: Path) -> str:
     return room_of(file.relative_to(ROOT).with_suffix("").parts)
 
 
-USES = [
-    (file.relative_to(ROOT).as_posix(), home(file), room_of(parts))
-    for file in FILES
-    for parts in imports(file)
-    if home(file) != room_of(parts) and room_of(parts) != "_core"
-]
-"""By file, the room that it is in and a room that it imports; the compiled core is nobody's."""
+@cache
+def uses() -> list[tuple[str, str, str]]:
+    """By file, the room that it is in and a room that it imports; the compiled core is nobody's."""
+    return [
+        (file.relative_to(ROOT).as_posix(), home(file), room_of(parts))
+        for file in FILES
+        for parts in imports(file)
+        if home(file) != room_of(parts) and room_of(parts) != "_core"
+    ]
 
 
 def test_every_room_has_a_layer() -> None:
     rooms = {home(file) for file in FILES if file.name != "__init__.py"}
     assert rooms <= set(LAYER), "a new room: say in CONTRIBUTING.md and here where it stands"
-    assert {there for _, _, there in USES} <= set(LAYER)
+    assert {there for _, _, there in uses()} <= set(LAYER)
 
 
 @pytest.mark.parametrize("room", sorted(LAYER))
 def test_a_room_imports_lower_layers_only(room: str) -> None:
-    assert [(file, there) for file, here, there in USES if here == room and LAYER[there] >= LAYER[room]] == []
+    assert [
+        (file, there) for file, here, there in uses() if here == room and LAYER[there] >= LAYER[room]
+    ] == []
 
 
 def test_no_planner_imports_another() -> None:
-    found = [use for use in USES if {use[1], use[2]} <= PLANNERS and use[2] not in COMPOSED.get(use[1], ())]
+    found = [use for use in uses() if {use[1], use[2]} <= PLANNERS and use[2] not in COMPOSED.get(use[1], ())]
     assert found == []
 
 
 def test_the_judges_import_no_planner() -> None:
-    assert [use for use in USES if use[1] in JUDGES and use[2] in PLANNERS] == []
+    assert [use for use in uses() if use[1] in JUDGES and use[2] in PLANNERS] == []
 
 
 @pytest.mark.parametrize("wing", WINGS)
 def test_nobody_below_the_top_knows_of_a_wing(wing: str) -> None:
-    outside = [use for use in USES if not use[1].startswith((wing, "papers/")) and use[1] not in TOP]
+    outside = [use for use in uses() if not use[1].startswith((wing, "papers/")) and use[1] not in TOP]
     assert [use for use in outside if use[2].startswith(wing)] == []
 
 
 def test_nobody_imports_what_only_papers_need() -> None:
-    assert [use for use in USES if use[2].startswith("papers/")] == []
+    assert [use for use in uses() if use[2].startswith("papers/")] == []
 
 
 @pytest.mark.thorough

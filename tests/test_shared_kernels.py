@@ -59,7 +59,7 @@ def test_no_other_choice_saves_as_much_for_fewer_instructions(
 
 @pytest.mark.thorough
 @needs_toolchain
-@pytest.mark.parametrize("mode", ["held", pytest.param("once", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["held", pytest.param("once", marks=pytest.mark.campaign)])
 def test_a_network_of_shared_kernels_makes_every_byte(mode: str) -> None:
     model = int8_model("made:kws")
     made = onchip.mcu(model, kernels="shared", run=True, runs=1, input=mode, objective="once")

@@ -9,10 +9,12 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
@@ -54,9 +56,21 @@ class Warm:
         environment: Mapping[str, str],
         out: int,
         err: int,
+        *,
+        first: str = "",
+        file_bytes: int | None = None,
     ) -> int:
-        """Run the console's command with its output in two files; return its exit code (negative: signal)."""
-        asked = {"call": [*call], "folder": str(folder), "env": {**environment}}
+        """Run the console's command with its output in two files; return its exit code (negative: signal).
+
+        `first` is Python that comes before it in its process; no file may grow beyond `file_bytes`.
+        """
+        asked = {
+            "call": [*call],
+            "folder": str(folder),
+            "env": {**environment},
+            "first": first,
+            "file_bytes": file_bytes,
+        }
         socket.send_fds(self._to, [json.dumps(asked).encode()], [out, err])
         return os.waitstatus_to_exitcode(int(self._to.recv(64)))
 
@@ -93,6 +107,10 @@ def _become(asked: dict[str, object], files: Sequence[int]) -> None:
     for at, file in enumerate((nothing, *files)):
         os.dup2(file, at)
         os.close(file)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)  # what the old ones know of their files is not so of these
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+    tempfile.tempdir = None
     os.environ.clear()
     os.environ.update(asked["env"])  # type: ignore[call-overload]
     os.chdir(str(asked["folder"]))
@@ -101,6 +119,9 @@ def _become(asked: dict[str, object], files: Sequence[int]) -> None:
     assert isinstance(call, list)
     sys.argv = ["-c", *call]
     sys.path[0] = ""
+    if (most := asked["file_bytes"]) is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # type: ignore[arg-type]
+    exec(str(asked["first"]), {"__name__": "__main__"})
 
 
 if __name__ == "__main__":

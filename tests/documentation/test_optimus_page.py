@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from large_cases import with_campaign
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
 
@@ -35,6 +37,7 @@ from optimus_tables import TABLES  # noqa: E402
 from optimus_tried_tables import registers, smaller  # noqa: E402
 from page_marks import marks  # noqa: E402
 
+# Sections that `make bench-quick` holds to their script and that take more than others are campaigns here.
 BENCH = Bench()
 
 
@@ -46,6 +49,7 @@ def page(section: str) -> tuple[str, ...]:
     return tuple(text.split(begin, 1)[1].split(end, 1)[0].strip().splitlines())
 
 
+@cache
 def measured(parts: tuple[str, ...], networks: tuple[str, ...]) -> Data:
     every = PARTS | CAUSES | MORE_CAUSES | TRIED | GRAPHS
     return Data(
@@ -79,7 +83,7 @@ def test_fig_7() -> None:
     hold("fig7", "vgg16", "squeezenet1_0")
 
 
-@pytest.mark.thorough
+@pytest.mark.campaign
 def test_fig_12() -> None:
     hold("fig12", "squeezenet1_0")
 
@@ -113,10 +117,11 @@ def test_claims_on_the_chips_inside() -> None:
     assert "DNNVM, tiles 0.94 to 2.27" in claims["the older fusers spend more energy at the on-chip buffer"]
 
 
-def test_figs_13_14_15() -> None:
+@pytest.mark.thorough
+@pytest.mark.parametrize("section", with_campaign(("fig13", "fig14", "fig15"), ("fig14", "fig15")))
+def test_figs_13_14_15(section: str) -> None:
     """Words, energy and time of every scheme under both sets of options."""
-    for section in ("fig13", "fig14", "fig15"):
-        hold(section, "squeezenet1_0")
+    hold(section, "squeezenet1_0")
 
 
 @pytest.mark.thorough
@@ -124,7 +129,7 @@ def test_fig_16() -> None:
     hold("fig16", "vgg16", "squeezenet1_0")
 
 
-@pytest.mark.thorough
+@pytest.mark.campaign
 def test_fig_17() -> None:
     table, parts = TABLES["fig17"]
     found = [line for line in table(measured(parts, ("squeezenet1_0",))) if line.startswith("| o")]

@@ -250,7 +250,9 @@ def test_a_bias_in_a_ring(tmp_path: Path) -> None:
 
 @needs_compiler
 @pytest.mark.thorough
-@pytest.mark.parametrize("first", range(0, 24, 4))
+@pytest.mark.parametrize(
+    "first", [pytest.param(n, marks=() if n < 8 else pytest.mark.campaign) for n in range(0, 24, 4)]
+)
 def test_random_nests_of_maps(first: int, tmp_path: Path) -> None:
     """The machine, the C of one thread, and two threads in turn: outputs and bytes of random plans."""
     found = Counter[str]()
@@ -262,20 +264,27 @@ def test_random_nests_of_maps(first: int, tmp_path: Path) -> None:
     assert found["groups with rings"]
 
 
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Source, Plan]:
+    """Rows with norms and attention, and their plan."""
+    model = source(tmp_path_factory.mktemp("rows"), ROWS, **ROWS_WEIGHTS)
+    return model, planned(model, 6)
+
+
 @needs_compiler
 @pytest.mark.parametrize("lanes", [4, 8, 16])
-def test_rows_norms_and_attention(lanes: int, tmp_path: Path) -> None:
+def test_rows_norms_and_attention(lanes: int, rows: tuple[Source, Plan], tmp_path: Path) -> None:
     """One program serves machines of any vectors: it is compiled for the widest that a machine has."""
-    model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
-    told = ran(tmp_path, planned(model, 6), model, f"-DLANES={lanes}")
+    model, plan = rows
+    told = ran(tmp_path, plan, model, f"-DLANES={lanes}")
     assert told["lanes"] == lanes
 
 
 @needs_compiler
-def test_vectors_of_other_widths_are_refused(tmp_path: Path) -> None:
+def test_vectors_of_other_widths_are_refused(rows: tuple[Source, Plan], tmp_path: Path) -> None:
     """Of 2 or of 32 floats they would compile, and be wrong."""
-    model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
-    (tmp_path / "program.c").write_text(threads_of(planned(model, 6), model).source)
+    model, plan = rows
+    (tmp_path / "program.c").write_text(threads_of(plan, model).source)
     for lanes in (2, 32):
         command = ["gcc", "-std=gnu11", "-fsyntax-only", "-pthread", "-w", f"-DLANES={lanes}", "program.c"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
@@ -292,9 +301,9 @@ def test_no_byte_is_read_while_it_is_written(tmp_path: Path) -> None:
 
 
 @needs_compiler
-def test_the_program_notes_its_times(tmp_path: Path) -> None:
-    model = source(tmp_path, ROWS, **ROWS_WEIGHTS)
-    ran(tmp_path, planned(model, 8), model, "-DONCHIP_TIMES")
+def test_the_program_notes_its_times(rows: tuple[Source, Plan], tmp_path: Path) -> None:
+    model, plan = rows
+    ran(tmp_path, plan, model, "-DONCHIP_TIMES")
 
 
 def test_plans_without_times_are_refused(tmp_path: Path) -> None:

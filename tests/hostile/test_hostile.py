@@ -17,15 +17,19 @@ ALLOWANCE = 4.0
 
 CAMPAIGN = frozenset({
     "buffers_100000.csv --minimise",
+    "buffers_in_a_row.csv",
     "chain_49999.json: --fuse, 2 s",
     "chain_49999.json: plan, 2 s",
     "chain_million.json",
     "dense_1400.json: --fuse, 2 s",
     "dense_1400.json: plan, 2 s",
+    "fan_2000.json: --strategy beam, 2 s",
+    "fan_2000.json: --strategy dnc, 2 s",
+    "fan_20000.json: --fuse, 0.5 s",
     "plan_400000.json: report",
     "relus_200000.onnx",
 })  # fmt: skip
-"""Cases of some ten to forty seconds, which `python -m hostile` runs: smaller ones of their kind are here."""
+"""Cases of some two to forty seconds, which `python -m hostile` runs: others of their kind are here."""
 
 
 def _parameters() -> list[object]:

@@ -44,7 +44,7 @@ PROPERTIES = (
 @cache
 def on_board() -> tuple[str, bytes]:
     """The program for a board, and what it puts: the same for every core."""
-    return program(recorded(6), ON_BOARD)
+    return program(recorded(4), ON_BOARD)
 
 
 def recorded(examples: int) -> list[Call]:

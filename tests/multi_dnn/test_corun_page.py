@@ -24,7 +24,7 @@ from page_marks import marks  # noqa: E402
 
 PAGE = (ROOT / "docs" / "corun.md").read_text(encoding="utf-8")
 
-LONG = ("bandwidth", "orders", "sets")
+LONG = ("bandwidth", "equations", "orders", "sets")
 """Tables of some seconds: `benchmarks/corun_model.py` prints them again."""
 
 

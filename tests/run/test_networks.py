@@ -14,6 +14,8 @@ from onchip.readers import load
 from onchip.run import RunReport, run
 from run.planner import random_plan, roomy
 
+LARGE = {"light_inception_v1", "light_vgg19", "light_zfnet512"}
+"""Whose like, or larger ones in fewer bytes, stand beside them."""
 LIGHT = sorted(Path(onnx.__file__).parent.rglob("light_*.onnx"))
 
 
@@ -36,7 +38,13 @@ def test_squeezenet_executes_and_every_tensor_depends_on_the_input() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", LIGHT, ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(path, marks=pytest.mark.campaign if path.stem in LARGE else (), id=path.stem)
+        for path in LIGHT
+    ],
+)
 def test_light_networks_run_as_planned_at_mr_and_mp_and_every_tensor_depends_on_the_input(
     model: Path,
 ) -> None:

@@ -342,6 +342,7 @@ bytes_per_second = 1_000_000_000
 """
 
 
+@pytest.mark.thorough
 def test_times_of_tiles_are_swept_over_bandwidth_and_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,7 +86,17 @@ def main() -> NoReturn:
             "onchip: interrupted" if whole is None else f"onchip: interrupted after {whole} was written"
         )
         code = 130 if whole is None else 0
+    _settle()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _settle() -> None:
+    """Discard output that cannot be written: the interpreter would report it at its end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _as_data(error: dict[str, Any]) -> None:

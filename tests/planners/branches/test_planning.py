@@ -63,7 +63,7 @@ def planned(seed: int, rules: str, **how: float) -> BranchPlan | None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("rules", ["paper", "ours"])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**9))
 def test_plans_are_legal_and_never_worse_than_naive(rules: str, seed: int) -> None:
     found = planned(seed, rules, long_skips=0.3, leaks=0.1, extra_outputs=0.1)
@@ -192,6 +192,7 @@ def test_what_was_tried_leaves_nothing_behind(seed: int) -> None:
 
 
 @pytest.mark.thorough
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**9))
 @example(seed=16344520)  # four free clusters and more, one of them without a base beside what is given
 @example(seed=10502226)  # what one rule spills is an output of the network, stored in any case

@@ -76,7 +76,7 @@ def test_every_operator_alone(shared: Path, name: str, none: float, oracle: floa
         ("resnet50", WHOLE, 197.2, None),
         ("squeezenet1_0", CHANNELWISE, 14.2, None),
         pytest.param("resnet152", PAPER, 285.8, 99, marks=pytest.mark.slow),
-        pytest.param("resnet152", WHOLE, 506.6, None, marks=pytest.mark.slow),
+        pytest.param("resnet152", WHOLE, 506.6, None, marks=pytest.mark.campaign),
     ],
 )
 def test_the_best_partition(

@@ -59,8 +59,15 @@ def test_nothing_is_claimed_of_groups_that_were_not_listed(
     assert (found.lower_bound_bytes, found.complete) == (0, False)
 
 
-@pytest.mark.parametrize("budget", [BUDGET, 640 * 1024])
-@pytest.mark.parametrize("sets", [1, 100_000])
+@pytest.mark.parametrize(
+    ("budget", "sets"),
+    [
+        (640 * 1024, 1),
+        (640 * 1024, 100_000),
+        pytest.param(BUDGET, 100_000, marks=pytest.mark.thorough),
+        pytest.param(BUDGET, 1, marks=pytest.mark.campaign),
+    ],
+)
 def test_passes_over_groups_of_few_first_change_no_answer(
     network: Network, budget: int, sets: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

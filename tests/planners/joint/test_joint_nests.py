@@ -110,7 +110,9 @@ def nests(made: Plan) -> int:
     return sum(isinstance(group.tiling, Nest) for group in made.groups)
 
 
-@pytest.mark.parametrize("text", [ATTENTION, HIDDEN], ids=["attention", "hidden"])
+@pytest.mark.parametrize(
+    "text", [pytest.param(ATTENTION, marks=pytest.mark.thorough), HIDDEN], ids=["attention", "hidden"]
+)
 def test_nests_move_less_where_they_pay_and_never_more(tmp_path: Path, text: str) -> None:
     network = onchip.load(model(tmp_path, text)).network
     fewer = 0
@@ -136,7 +138,7 @@ def test_plans_with_nests_execute_as_stated(tmp_path: Path, text: str) -> None:
     assert ran
 
 
-@pytest.mark.parametrize("budget", [1000, 1500, 2000])
+@pytest.mark.parametrize("budget", [pytest.param(1000, marks=pytest.mark.thorough), 1500, 2000])
 def test_many_sets_of_operators_are_searched_with_nests_at_once(
     tmp_path: Path, budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_plan_is_legal_and_never_worse_than_either_part(seed: int) -> None:
     assert result.extent_bytes <= budget
 
 
+@pytest.mark.thorough
 def test_where_everything_fits_only_what_is_compulsory_crosses() -> None:
     source = onchip.load("zoo:squeezenet1_0")
     made = onchip.plan(source, budget="512KiB", fuse=True)
@@ -78,6 +79,7 @@ def test_joint_can_be_better_than_both_parts(seed: int) -> None:
     assert made.plan.result.dram_bytes < min(made.fusion_bytes, made.placement_bytes)
 
 
+@pytest.mark.thorough
 def test_below_mr_a_plan_exists_as_long_as_some_tiling_fits() -> None:
     source = onchip.load("zoo:squeezenet1_0")
     least = Problem.of(source.network).minimum_budget
@@ -88,6 +90,7 @@ def test_below_mr_a_plan_exists_as_long_as_some_tiling_fits() -> None:
         onchip.plan(source, budget="64KiB", fuse=False)
 
 
+@pytest.mark.thorough
 def test_below_the_floor_the_operator_is_named() -> None:
     with pytest.raises(Infeasible) as refusal:
         onchip.plan("zoo:squeezenet1_0", budget=100, fuse=True)
@@ -368,6 +371,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     return command
 
 
+@pytest.mark.thorough
 def test_the_command_writes_a_plan_that_others_read(
     tmp_path: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,6 +40,7 @@ def test_the_planner_finds_what_refuted_it(name: str) -> None:
             assert made.result.dram_bytes <= found.result.dram_bytes
 
 
+@pytest.mark.thorough
 def test_the_claim_names_the_slices_of_channels_that_bind() -> None:
     """A chip without an array has a T_c all the same: plans with another one may move less."""
     found = read_plan(REFUTED / "joint_zoo_squeezenet_128KiB_tc8_1446608.json")

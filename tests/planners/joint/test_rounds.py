@@ -33,6 +33,7 @@ def none(best: Incumbent | None, search: JointSearch, *_: object) -> tuple[Incum
     return best, None
 
 
+@pytest.mark.thorough
 def test_rounds_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first searches look at next to nothing, so that many are cut off."""
     monkeypatch.setattr(by_bytes, "nests_of", partial(nests_of, looks=1))
