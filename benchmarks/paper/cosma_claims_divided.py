@@ -35,7 +35,7 @@ def found_by_search(nas: list[Row]) -> Iterator[Claim]:
         "the optimum for these four",
         "not in 24 hours",
         f"{proved} of {len(nas)} proved, in {max(r['rows']['exact']['seconds'] for r in nas):.1f} s at most",
-        "no: better",
+        "by another search",
         "a search of its own; [the ILP](placement-ilp.md#equal-to-the-exact-search) with a free order is"
         " refused for its size",
     )
