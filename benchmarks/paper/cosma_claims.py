@@ -12,8 +12,8 @@ __all__ = ["claims", "compared", "rows"]
 
 ORDERS = ("given", "minpeak")
 NEITHER = (
-    "neither granularity gives it; more is removed [with an operator's smallest tensor placed"
-    " first](#the-arena-in-other-readings): not explained"
+    "neither granularity gives it; [other arenas](#the-arena-in-other-readings) are tried with both settings"
+    " together: not explained"
 )
 LISTED = (
     "with each operator by itself and its tensors placed [as listed](#the-arena-in-other-readings) it is"

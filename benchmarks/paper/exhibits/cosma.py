@@ -158,7 +158,7 @@ METHODS = (
         "compare.md#the-baselines",
         "tests/comparison/test_replacement.py::test_the_greedy_rule_finds_the_cheapest_set_that_makes_room",
         "agrees",
-        "the greedy rule looks at every window of the arena; the paper solves a program for the same set",
+        "the greedy rule looks at every window of the arena for the cheapest set; the paper solves a program",
     ),
     Exhibit(
         "Three budgets",
