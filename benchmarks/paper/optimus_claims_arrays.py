@@ -34,10 +34,10 @@ def arrays(d: Data) -> Iterator[Claim]:
         f"it {_moves(plain)} on average and falls in {_fall(plain)} of {len(plain)}",
         verdict(_fall(plain), len(plain)),
         f"it falls from 5 to 6 and 7 to 8 in {_fall(larger)} of {len(larger)}, in the smaller buffers in"
-        f" {_fall(smaller)} of {len(smaller)}; not explained: the sentence names time, and section 7.1's"
-        " energy has none that goes by it; with 10, 20 or 30 % of the smaller array's, shares that nobody"
-        f" measured, it falls in {ten}, {twenty} and {thirty}, with blocks of sums of least energy in"
-        f" {_fall(least)}, with these and 10 % by time in {_fall(both)}"
+        f" {_fall(smaller)} of {len(smaller)}; not explained: the sentence names computation efficiency and"
+        " time, and section 7.1's energy has no part that goes by time; with 10, 20 or 30 % of the smaller"
+        f" array's, shares that nobody measured, it falls in {ten}, {twenty} and {thirty}, with blocks of"
+        f" sums of least energy in {_fall(least)}, with these and 10 % by time in {_fall(both)}"
         " ([tried](#fig-18-the-eight-configurations))",
     )
 

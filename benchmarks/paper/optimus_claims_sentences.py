@@ -33,7 +33,10 @@ def small_buffers(d: Data) -> Iterator[Claim]:
     smallest = ""
     if d.all("cause-smaller"):
         kib, saved = saved_in_the_smallest(d)
-        smallest = f": [in {kib} KB](#fig-16-buffer-size) {saved:.1f} % are saved at most"
+        smallest = (
+            f": [in {kib} KB](#fig-16-buffer-size) {saved:.1f} % are saved at most, on the two networks that"
+            " can be tried"
+        )
     for how in OLDER:
         none = sum(words(n, how) == words(n, "none") for n in names)
         yield (

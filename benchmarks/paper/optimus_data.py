@@ -79,7 +79,7 @@ def energy(r: Row) -> float:
 
 
 EVALUATED = tuple(n for n in NETWORKS if n != "alexnet")
-"""The paper's ten networks: its savings on AlexNet are those of its convolutions alone."""
+"""The ten networks that counts and averages are over, AlexNet without its fully connected layers."""
 
 FEWER_LEVELS = ("dram", "buffer", "macs")
 """Levels of an accelerator whose elements have no registers and pass nothing on."""

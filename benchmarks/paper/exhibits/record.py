@@ -16,10 +16,10 @@ looked for and not found. `absent`: nothing of ours stands beside it."""
 SECONDS = 10.0
 """The factor within which seconds of two machines are one figure.
 
-What counts is what the paper's own method takes here, on its problem and from its start, in CPU seconds. A
-limit agrees where that is within it in every case, a figure where it is at most `SECONDS` times as long or
-as short, a comparison where the same one is slower. Where that method was not run so here, or does not end,
-the claim is not explained, whatever a method of ours takes.
+What counts is what the paper's own method takes here, on its problem and, where no start is named, from
+nothing, in CPU seconds. A limit agrees where that is within it in every case, a figure where it is at most
+`SECONDS` times as long or as short, a comparison where the same one is slower. Where that method was not run
+so here, or does not end, the claim is not explained, whatever a method of ours takes.
 """
 
 

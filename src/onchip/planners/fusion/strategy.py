@@ -47,7 +47,7 @@ class Priced:
 
     @property
     def count(self) -> int:
-        """How many groups were priced."""
+        """The number of groups that were priced."""
         return len(self._known)
 
     def __call__(self, members: int) -> int | None:
