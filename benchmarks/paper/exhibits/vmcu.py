@@ -81,7 +81,6 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "kernel of a fully connected layer by segments",
         "paper/vmcu.py --only modulo",
         "vmcu.md#the-modulo-by-segment-size",
-        ""
         "tests/microcontroller/test_vmcu_kernels.py::test_a_segment_kernel_gives_the_layers_bytes_over_the_pools"
         "_end",
         "agrees",
@@ -131,7 +130,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "kernels.md#writing-one",
         "tests/microcontroller/test_kernel_docs.py",
         "agrees",
-        "seven, which the text calls six",
+        "seven, which the text calls six; its Dot is a fixed product of 2 x 2 sums of 16 products, ours four"
+        " products into each of the sums that it is given",
     ),
     Exhibit(
         "section 6.2",
@@ -278,8 +278,9 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "vmcu.md#fig-11-12-larger-images-more-channels",
         f"{COUNTED}::test_ranges_of_figs_11_and_12_are_those_of_their_blocks",
         "not explained",
-        "1.29 to 4.50 times with TinyEngine's buffers and Table 2's shapes. The least comes with the buffers:"
-        " without them, and nothing else changed, it is 0.98. That the most is 3.17 there was not explained",
+        "1.29 to 4.50 times with TinyEngine's buffers and Table 2's shapes. The least is near with the"
+        " buffers: without them, and nothing else changed, it is 0.98. That the most is 3.17 there was not"
+        " explained",
     ),
     Exhibit(
         "section 7.4",
