@@ -79,9 +79,9 @@ FIGURES = (
         "not explained",
         "less than naive in all there; here, of its time alone on the GPU, as there, in none of nine under"
         " `light` and `medium`, in all under `heavy`. Tried: planned for the sum of rates (eq. 10), in all,"
-        " but then one network runs after the other, and the figure is of networks that run at once; 2.5"
-        " times `light`'s contention, in all, with the other network beside 25 to 90 % of GoogleNet's time,"
-        " but other figures need other strengths",
+        " but then one network runs after the other, but for GoogleNet twice under `light`, and the figure"
+        " is of networks that run at once; 2.5 times `light`'s contention, in all, with the other network"
+        " beside 25 to 90 % of GoogleNet's time, but other figures need other strengths",
     ),
     Exhibit(
         "Fig. 7",
@@ -91,7 +91,7 @@ FIGURES = (
         f"{TESTS}/test_dynamic.py::test_three_changes_end_where_the_planner_does",
         "not explained",
         "1.3 to 5.8 s to the optimum there, milliseconds here, by the exact search instead of Z3. Tried: Z3"
-        " for the same three experiments, without contention about 2 CPU s each; with it Z3 proves three"
+        " for the same three experiments, without contention 2 to 3 CPU s each; with it Z3 proves three"
         " groups a network",
         seconds=True,
     ),

@@ -63,7 +63,7 @@ TIMES = (
         f"{PAPERS}::test_hax_conn_figures_1_and_7",
         "not explained",
         "milliseconds, by the exact search instead of Z3. Tried: Z3 for the same three experiments, without"
-        " contention about 2 CPU s each; with it Z3 proves three groups a network",
+        " contention 2 to 3 CPU s each; with it Z3 proves three groups a network",
         seconds=True,
     ),
 )
