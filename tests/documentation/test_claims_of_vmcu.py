@@ -96,3 +96,27 @@ def test_ranges_of_figs_11_and_12_are_those_of_their_blocks() -> None:
         )
         assert by_buffers == ranges
         assert ours(title) == f"window {ranges[1]} x, onchip {ranges[2]} x"
+
+
+def test_more_comes_from_how_sums_become_bytes_in_eight_cases() -> None:
+    """Of Fig. 8's savings: what rounding as TinyEngine does takes away, over what unrolling adds."""
+    shares = {row[0]: [number(cell) for cell in row[1:4]] for row in list(table("fig8", 8))[:9]}
+    more = [case for case, (plain, unrolled, rounded) in shares.items() if plain - rounded > unrolled - plain]
+    assert more == ["1", "2", "3", "4", "5", "6", "7", "9"]
+    why = next(row[4] for row in CLAIMS if row[0].startswith("a reason for the energy: the innermost"))
+    assert why == "in eight of nine cases more comes from how sums become bytes"
+    assert "In eight of the nine cases, all but the eighth," in PAGE
+
+
+def test_widths_of_which_3_17_times_as_many_channels_are_whole() -> None:
+    """Table 2's channels in and out of S1 to S8, the factor rounded or cut to two places."""
+    widths = (16, 24, 40, 48, 96)
+    rounded = {w: n for w in widths for n in range(w, 8 * w) if abs(1000 * n - 3170 * w) < 5 * w}
+    cut = {w: n for w in widths for n in range(w, 8 * w) if 100 * n // w == 317}
+    assert rounded == {24: 76, 48: 152, 96: 304}
+    assert cut == {40: 127, 96: 305}
+    words = (
+        "it comes of 24, 48 and 96, as 76, 152 and 304, where it is rounded, and of 40 and 96, as 127 and"
+        " 305, where it is cut"
+    )
+    assert words in " ".join(PAGE.split())

@@ -63,7 +63,17 @@ def test_eq_7_forgets_the_time_without_contention_that_the_judge_counts() -> Non
     assert 4 * eq7(x, 4, [y], 2) < 4 < timeline.latency_ms[0]
 
 
+def test_eq_7_squares_the_slowdown_of_a_group_that_is_never_alone() -> None:
+    """4 ms at slowdown 2 throughout take 8; the overlap is of these 8, and eq. 7 makes 16 of it."""
+    work = workload_of(Fixed(2, 1), Job("x", profile_of("x", [(4, 9)])), Job("y", profile_of("y", [(9, 20)])))
+    timeline = simulate(work, alone(work, [(0,), (1,)]))
+    x, y = ((s.start, s.end) for s in timeline.segments)
+    assert timeline.latency_ms[0] == pytest.approx(8)
+    assert 4 * eq7(x, 4, [y], 2) == pytest.approx(16)
+
+
 def test_eq_7_dilutes_what_happens_by_groups_that_do_not_overlap() -> None:
+    """Where L_s is read as all of them."""
     x, y, later = (0.0, 8.0), (0.0, 8.0), (20.0, 30.0)
     assert eq7(x, 4, [y], 2) == 4
     assert eq7(x, 4, [y, later], 2) == 2

@@ -18,8 +18,9 @@ from hax_conn import SECTIONS  # noqa: E402
 from hax_conn_acceptance import AT_MOST, every_choice, googlenet_twice  # noqa: E402
 from hax_conn_alone import at_contention, fitted_at, rivals_at  # noqa: E402
 from hax_conn_cases import TITLES, WRONG, XAVIER, pair, violations  # noqa: E402
-from hax_conn_figures import beside, best_by_rates  # noqa: E402
-from hax_conn_rivals import loads  # noqa: E402
+from hax_conn_figures import beside, best, best_by_rates, lost, slowdowns, stretched  # noqa: E402
+from hax_conn_rivals import BY_LISTS, in_ten, loads  # noqa: E402
+from hax_conn_setup import on_setup, whole_networks  # noqa: E402
 from hax_conn_tables import units_of  # noqa: E402
 from hax_conn_timed import long_network  # noqa: E402
 from hax_conn_transitions import experiment_at  # noqa: E402
@@ -138,6 +139,8 @@ def test_z3_proves_most_experiments_in_under_three_seconds() -> None:
     seconds = {name: float(spent) for name, (spent, _) in numbered.items()}
     assert sum(spent < 3 for spent in seconds.values()) == 8
     assert all(1 < seconds[f"experiment {n}"] < 3 for n in (1, 2, 5))  # Fig. 7's three
+    assert [round(end(seconds.values()), 1) for end in (min, max)] == [0.2, 5.0]
+    assert "each of the nine is proved in 0.2 to 5 CPU s" in " ".join(PAGE.split())
     assert all(contention == "none" for name, _, contention in found if name.startswith("experiment"))
     claims = {row[0]: row[1:] for row in cells("claims")}
     assert claims["time to the optimal schedule, most of Table 6"][4] == "within it, by another search"
@@ -284,6 +287,9 @@ def test_ratios_of_table_2_are_1_40_to_2_02() -> None:
     printed, ours = ([float(row[k]) for row in groups] for k in (3, 4))
     assert (min(printed), max(printed)) == (1.40, 2.02)
     assert (min(ours), max(ours)) == (1.40, 2.06)
+    for row, ratio in zip(groups, printed, strict=True):  # where the rounding of the times allows
+        gpu, dla = map(float, row[1:3])
+        assert (dla - 0.005) / (gpu + 0.005) <= ratio <= (dla + 0.005) / (gpu - 0.005)
 
 
 def test_googlenet_twice_on_orin_has_a_middle_on_the_gpu() -> None:
@@ -295,27 +301,86 @@ def test_googlenet_twice_on_orin_has_a_middle_on_the_gpu() -> None:
     assert one.count("G") + other.count("G") > len(one)
 
 
+def strengths_of_fig_6() -> dict[str, list[str]]:
+    """Less, of nine; most less; less by the groups' own times; beside: by the strength of contention."""
+    return {row[0]: row[1:] for row in cells("fig6") if len(row) == 5 and row[0][0].isdigit()}
+
+
 def test_the_abstracts_45_is_passed_by_stronger_contention() -> None:
-    shares = {row[0]: float(row[2]) for row in cells("fig6") if row[0][0].isdigit()}
+    shares = {at: float(row[1]) for at, row in strengths_of_fig_6().items()}
     assert shares["1.75"] < 45 < shares["2"]
 
 
-def test_googlenets_slowdown_is_less_in_six_of_nine_and_by_rates_in_all() -> None:
-    """Fig. 6's rows, and what the first table counts of them."""
+def test_googlenets_slowdown_is_less_in_none_of_nine_and_by_rates_in_all() -> None:
+    """Fig. 6's rows, of GoogleNet's time alone on the GPU, and what the first table counts of them."""
     networks = [row[1:] for row in cells("fig6")[1:] if len(row) == 10 and row[1]]
-    light = [[float(cell) for cell in row[:3]] for row in networks]
-    assert len(light) == 9
-    assert sum(ours < naive for naive, ours, _ in light) == 6
-    assert all(rates < naive for naive, _, rates in light)
-    most = max(1 - ours / naive for naive, ours, _ in light)
-    claims = {row[0]: row[2] for row in cells("claims")}
-    by_latency = next(ours for text, ours in claims.items() if text.startswith("Fig. 6: GoogleNet's"))
-    assert by_latency == f"6; {100 * most:.0f}"
-    assert claims["the same, planned for the greatest sum of rates (eq. 10)"].startswith("9; ")
+    times = [[float(cell) for cell in row] for row in networks]
+    assert len(times) == 9
+    claims = {row[0]: row[2:5] for row in cells("claims")}
+    (counted,) = (ours for text, ours in claims.items() if text.startswith("Fig. 6: GoogleNet's"))
+    for at, (said, expected) in enumerate(zip(counted, (0, 0, 9), strict=True)):
+        three = [row[3 * at : 3 * at + 3] for row in times]
+        assert sum(ours < naive for naive, ours, _ in three) == expected
+        assert all(rates < naive for naive, _, rates in three)
+        most = max(0.0, *(1 - ours / naive for naive, ours, _ in three))
+        assert said == f"{expected}; {100 * most:.0f}"
+    assert claims["the same, planned for the greatest sum of rates (eq. 10)"][0].startswith("9; ")
+    rows = strengths_of_fig_6()
+    assert [rows[at][0] for at in ("1", "2.5")] == ["0", "9"]
+    assert rows["1"][2] == "6"  # by the groups' times alone on the units that they are on
     shares = {row[0]: row[1:] for row in cells("fig6")[1:] if len(row) == 4 and row[0] in TITLES.values()}
     assert len(shares) == 10
     assert {name: light for name, (light, *_) in shares.items() if light != "0"} == {"GoogleNet": "30"}
     assert beside(best_by_rates("resnet50", "light")) == 0
+
+
+def test_slowdown_is_of_the_time_alone_on_the_gpu() -> None:
+    """In our schedule some groups run on the DLA, which takes longer alone: the two bases are apart."""
+    naive, ours = slowdowns("resnet18", "light")
+    assert naive is not None
+    assert 0 < naive < ours
+    timeline = best("resnet18", "light")
+    groups = timeline.workload.jobs[0].profile.groups
+    own = [s for s in timeline.segments if s.step.job == 0]
+    alone = sum(groups[s.step.group].ms[s.unit] or 0.0 for s in own)
+    gpu = sum(group.ms[0] or 0.0 for group in groups)
+    assert lost(timeline) == pytest.approx((stretched(timeline) - 1) * alone / gpu)
+
+
+def test_experiment_5_in_another_reading_of_its_column() -> None:
+    """FCN-ResNet18 on the DLA in GPU & DSA: both columns are the paper's, and so nearly is the result."""
+    one = on_setup(5, "light", (0, 0, 1))
+    workload = one.found.result.solution.timeline.workload
+    assert whole_networks(workload, (0, 0, 1)) == pytest.approx(18.88, abs=0.005)
+    assert one.found.baseline("gpu alone") == pytest.approx(15.41, abs=0.005)
+    assert f"{one.found.cost:.2f}" == "12.03"
+    ahead = [one.found.baseline(name) for name in ("whole networks", "Herald-like", "H2H-like")]
+    assert all(time is not None and time < 15.41 for time in ahead)
+    (why,) = (row[6] for row in cells("claims") if "with [FCN-ResNet18 on the DLA]" in row[6])
+    saved = 1 - one.found.cost / 15.41
+    assert f"{100 * saved:.1f} % saved and {100 * (1 / (1 - saved) - 1):.1f} % more" in why
+
+
+def test_h2h_by_its_lists_alone_in_experiments_4_and_5() -> None:
+    """By Table 2's GoogleNet: in 5 both are slower than the GPU alone, in 4 Herald is ahead."""
+    assert f"{in_ten(5, BY_LISTS):.2f}" == f"{in_ten(5, 'Herald'):.2f}" == "15.66"
+    assert in_ten(4, "Herald") < in_ten(4, BY_LISTS)
+    line = next(line for line in stands("layers").splitlines() if "GoogleNet by Table 2" in line)
+    for number in (4, 5):
+        assert all(f"{who} {in_ten(number, who):.2f}" in line for who in ("Herald", "H2H", BY_LISTS))
+    light = light_rows()
+    for number in (4, 5):
+        columns = light[str(number)][2:4]
+        assert columns == [pytest.approx(in_ten(number, who), abs=0.005) for who in ("Herald", "H2H")]
+
+
+def test_rivals_slower_than_the_gpu_alone_under_heavy() -> None:
+    lines = cells("table6")
+    heads = [k for k, row in enumerate(lines) if row[0].isdigit() and len(row) > 6 and row[4] == "paper"]
+    heavy = [[float(cell) for cell in lines[k + 3][5:9]] for k in heads]
+    assert len(heavy) == 10
+    assert [sum(row[at] > row[0] for row in heavy) for at in (2, 3)] == [5, 4]
+    assert "under `heavy` five and four of ten are slower than the GPU alone" in " ".join(PAGE.split())
 
 
 def test_results_of_table_6_with_the_set_up_fitted_again() -> None:
@@ -352,8 +417,12 @@ def test_rivals_take_longer_than_they_expect_by_the_most_of_their_own_table() ->
     claims = {row[0]: row[2] for row in cells("claims")}
     said = float(claims["Herald and H2H take longer than they expect, %: most of Table 6"])
     assert said == pytest.approx(100 * max(shares), abs=0.3)
-    strengths = {row[0]: row[-1] for row in cells("strength")}
-    assert float(strengths["1"]) == said
+    strengths = {row[0]: row[-2:] for row in cells("strength")}
+    assert float(strengths["1"][1]) == said
+    for begins, more in zip(("not knowing contention", "Herald and H2H take"), strengths["4"], strict=True):
+        why = next(row[6] for row in cells("claims") if row[0].startswith(begins))
+        longer = 1 + float(more) / 100
+        assert f" {100 * (1 - 1 / longer):.1f} at four" in why
 
 
 def test_a_section_is_put_between_its_own_marks() -> None:

@@ -44,8 +44,8 @@ EQUATIONS = (
         "4, 5",
         "start and end of a group",
         "test_errata.py::test_eq_4_and_5_have_no_waiting",
-        "as printed no group waits for a unit; with waiting, and nothing else changed, the judge's times"
-        " come",
+        "as printed no group waits for a unit; where nothing contends, with waiting and nothing else changed,"
+        " the judge's times come",
         "differs",
     ),
     equation(
@@ -58,17 +58,19 @@ EQUATIONS = (
         "7",
         "slowdown of a group over its overlaps",
         "test_errata.py::test_eq_7_forgets_the_time_without_contention_that_the_judge_counts",
-        "as printed it is up to 48 % off the judge on the same intervals: it forgets the time without"
-        " contention, and groups that do not overlap dilute those that do (a test for each)",
+        "as printed it has no term for the time without contention, and squares the slowdown: of a group of"
+        " 4 ms that shares the memory for its first 1 ms at slowdown 2 it makes 2, where the judge has 4.5,"
+        " of one that shares it throughout 16 for 8; averaged over all groups that overlap it is up to 39 %"
+        " below the judge on the same intervals with true overlaps, and up to 48 % above with eq. 8's",
         "differs",
     ),
     equation(
         "8",
         "length of an overlap",
         "test_errata.py::test_eq_8_is_wrong_for_both_kinds_of_partial_overlap_and_for_none",
-        "as printed it is wrong for partial overlaps and for groups that never meet, and where two start"
-        " together and the other is longer: 9 for 4; else, where one lies within the other, it is right;"
-        " each case is tried",
+        "as printed it is wrong for partial overlaps, and where two start together and the other is longer: 9"
+        " for 4; else, where one lies within the other, it is right; for groups that never meet it gives the"
+        " whole own time, which the text means; each case is tried",
         "differs",
     ),
     equation(
