@@ -259,9 +259,11 @@ class Campaign:
                     with tempfile.TemporaryDirectory() as folder:
                         if asked.only_arena:
                             row = {**row, "arena": arena_of(file, peer, Path(folder))}
-                            row["skips"] = skips_scales(file.model)
                         else:
                             row["tflm"] = theirs(file, peer, Path(folder))
+                            if "arena" in row["tflm"]:
+                                row["arena"] = {"bytes": row["tflm"]["arena"]}
+                    row["skips"] = skips_scales(file.model)
                 self.results[file.key, core] = row
                 with asked.results.open("a") as out:
                     out.write(json.dumps(row) + "\n")
@@ -393,6 +395,23 @@ class Campaign:
             cells += f" | {len(across)} | {sum(share < 0.5 for share, _ in across)} | {_worst(across)}"
             yield f"| {CORES[core].title} | {cells} |"  # type: ignore[index]
 
+    def across(self) -> Iterator[str]:
+        """The files with a skip across scales, whose RAM is to be below half of the arena."""
+        cores = self.cores()
+        yield f"| file | {' | '.join(CORES[core].title for core in cores)} | RAM | TFLM's arena |"  # type: ignore[index]
+        yield f"|---|{'--:|' * (len(cores) + 2)}"
+        files = {row["file"] for core in cores for row in self.rows(core) if row.get("skips")}
+        for name in sorted(files):
+            found = [self.results.get((name, core), {}) for core in cores]
+            known = [(row["ram"], row["arena"]["bytes"]) for row in found if "bytes" in row.get("arena", ())]
+            cells = [
+                f"{row['ram'] / row['arena']['bytes']:.2f}" if "bytes" in row.get("arena", ()) else ""
+                for row in found
+            ]
+            most = max(known, key=lambda pair: pair[0] / pair[1], default=None)
+            last = f"{most[0]:,} | {most[1]:,}" if most else " | "
+            yield f"| {_short(name)} | {' | '.join(cells)} | {last} |"
+
     def not_run(self) -> Iterator[str]:
         """The files of the list that are accepted and have no result on some core."""
         yield "| file | multiply-accumulates, M | not on |"
@@ -465,11 +484,12 @@ def main() -> int:
     if asked.time_limit:
         campaign.run()
     sections = {
-        "bytes": campaign.bytes_compared,
+        **dict.fromkeys(("bytes", "third bytes"), campaign.bytes_compared),
         **dict.fromkeys(("cores", "second cores"), campaign.summary),
         **dict.fromkeys(("beside", "second beside"), campaign.matrix),
         "above": campaign.above,
-        "ram": campaign.ram,
+        **dict.fromkeys(("ram", "third ram"), campaign.ram),
+        "ram across scales": campaign.across,
         "left out": campaign.left,
         "not run": campaign.not_run,
     }

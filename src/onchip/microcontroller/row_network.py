@@ -69,8 +69,8 @@ def _stated(op: Operator, layer: Layer, model: Int8Model, space: Mapping[str, in
     seen = all(
         model.tensors[t].shape == shape for t, shape in zip(layer.inputs, layer.input_shapes, strict=True)
     )
-    if op.geometry is not None and not op.geometry.promises and len(op.inputs) == len(layer.inputs) and seen:
-        reach = _reach(layer)
+    if op.geometry is not None and not op.geometry.promises and len(op.inputs) == len(layer.inputs):
+        reach = _reach(layer) if seen else _behind(layer)
     return replace(op, workspace=space.get(layer.name, 0), reach=reach)
 
 
@@ -96,3 +96,14 @@ def _reach(layer: Layer) -> Reach | None:
                 at += shape[layer.axis]
             return Reach(made, tuple(found)) if prod(made) and at == made[layer.axis] else None
     return None
+
+
+def _behind(layer: Layer) -> Reach | None:
+    """Return the reach of a concat of maps in other shapes than their own: of bytes behind one another."""
+    if not isinstance(layer, Concat) or prod(layer.output_shape[: layer.axis]) != 1:
+        return None
+    found, at = [], 0
+    for size in map(prod, layer.input_shapes):
+        found.append((Side(1, 0), Side(size, 1, before=at), Side(1, 2), Side(1, 3)))
+        at += size
+    return Reach((1, at, 1, 1), tuple(found))

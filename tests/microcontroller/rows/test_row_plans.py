@@ -220,6 +220,23 @@ def test_the_c_of_rows_makes_every_byte(tmp_path: Path) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("axis", [1, 2])
+def test_heads_of_two_scales_joined_in_another_shape_lie_behind_one_another(
+    axis: int, tmp_path: Path
+) -> None:
+    """What detectors end with: each scale's boxes, reshaped to a list, and the lists one after the other."""
+    b = Builder(3)
+    x = b.conv(b.input((1, 8, 6, 4)), 6, 3)
+    low = b.conv(x, 6, 3, 2)
+    boxes = [(b.conv(x, 2), 48), (b.conv(low, 2), 12)]
+    lists = [b.reshape(y, (1, n, 2) if axis == 1 else (1, 1, n, 2)) for y, n in boxes]
+    model = model_of(b.file(b.concat(*lists, axis=axis)), name="heads", where="heads")
+    plan = planned(model)
+    assert rows_of(plan).maps[-1].does == "joined"
+    compared(model, plan, tmp_path)
+
+
+@needs_compiler
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", [20, 23])
 def test_the_c_of_random_networks_by_rows_makes_every_byte(seed: int, tmp_path: Path) -> None:
