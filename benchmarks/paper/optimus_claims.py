@@ -101,7 +101,7 @@ def _energy(d: Data) -> Iterator[Claim]:
         yield (
             f"{SHORT[fuser]}'s energy over ours, without arithmetic",
             f"{least}-{most}",
-            f"{between(plain)}",
+            f"{between(plain)} in tiles",
             verdict(sum(least <= r <= most for r in plain), len(plain)),
             "with one sum in an element's registers, nothing used twice, the older fuser's is"
             f" {between(one)}, {inside} of {len(one)} in that range; {most} is not reached, not explained"
@@ -117,7 +117,7 @@ def _latency(d: Data) -> Iterator[Claim]:
         yield (
             f"{SHORT[fuser]}'s latency over ours, on average",
             f"{theirs:.2f}",
-            f"{means['64 bits']:.2f}",
+            f"{means['64 bits']:.2f} in tiles",
             "yes" if near else "in part" if means["64 bits"] > 1.05 else "no",
             f"the width of the DRAM's bus is not said: with 32 bits, not 64, {means['32 bits']:.2f}; no width"
             " gives both of the paper's figures, nor where transfers overlap nothing, or all arithmetic of"

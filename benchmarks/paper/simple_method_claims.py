@@ -67,7 +67,9 @@ def _modules(found: Measured) -> Iterator[Claim]:
         ", ".join(two),
         _yes(two == ["reduction-a"]),
         "with a copy of a strided layer's input for working memory, which the text leaves open, and which"
-        " is not counted in the order of branches where it is of the module's input: counted as printed, none"
+        " is not counted in the order of branches where it is of the module's input: counted there,"
+        " none without"
+        " Algorithm 6's IFM.Partial, reduction-a with a quarter of the input for it"
         " ([measured](#the-working-memory))",
     )
 
@@ -89,8 +91,7 @@ def _branches(found: Measured) -> Iterator[Claim]:
         f"in {count - len(unsorted)} of {count} modules each branch's hungriest layer requires no more than"
         " the one before",
         "yes" if not unsorted else "in part",
-        f"not in {', '.join(unsorted)}: the order leaves out, which the text does not say, copies of the"
-        " module's input",
+        f"not in {', '.join(unsorted)}: ours leaves copies of the module's input out of the order",
     )
     yield (
         "less is available to each later branch (Fig. 10)",

@@ -116,7 +116,7 @@ def table_3_beside(checkout: Path) -> Iterator[str]:
     counted = "instructions | loads | stores"
     yield (
         f"| block | onchip: {counted} | TinyEngine: {counted} | in floating point: instructions "
-        "| TinyEngine / onchip: instructions | accesses | floating: instructions | paper, ms |"
+        "| TinyEngine / onchip: instructions | accesses | floating: instructions | the paper's, of ms |"
     )
     yield f"|---|{'--:|' * 11}"
     ratios: list[tuple[float, ...]] = []

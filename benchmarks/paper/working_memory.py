@@ -9,7 +9,8 @@ Inception v3 are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 from onchip.network import Network, bits
@@ -22,11 +23,13 @@ __all__ = ["RULES", "Layer", "Processed", "Rule", "processed"]
 @dataclass(frozen=True)
 class Rule:
     """What is copied: `working(network, operator)` bytes. With `in_order` the copy of a module's own input
-    counts when its branches are ordered; the paper leaves that input itself out there."""
+    counts when its branches are ordered; the paper leaves that input itself out there. `fetched` is the part
+    of the module's input that the layers that read it hold besides (Algorithm 6's IFM.Partial)."""
 
     title: str
     working: Callable[[Network, int], int]
     in_order: bool = False
+    fetched: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,11 @@ def processed(network: Network, sizes: Sizes, module: Module, rule: Rule, memory
             network, sizes, branch, rule, memory - _bytes(network, [module.start]), occupied, place
         )
         occupied += _bytes(network, branch.outputs)
+    part = int(_bytes(network, [module.start]) * rule.fetched)
+    layers = [
+        replace(one, required=one.required + part) if network.reads[one.operator] >> module.start & 1 else one
+        for one in layers
+    ]
     fits = all(layer.required <= layer.available for layer in layers)
     sent = [t for branch in module.branches for t in branch.outputs if t != module.start]
     return Processed(
@@ -163,6 +171,18 @@ RULES = {
     ),
     "counted": Rule(
         "the same, counted in the order of branches, too", _if("conv depthwise pool", 1, 2), in_order=True
+    ),
+    "fetched": Rule(
+        "the same, and a quarter of the module's input where it is read (IFM.Partial)",
+        _if("conv depthwise pool", 1, 2),
+        in_order=True,
+        fetched=Fraction(1, 4),
+    ),
+    "conv-fetched": Rule(
+        "both, but a copy for strided convolutions alone",
+        _if("conv depthwise", 1, 2),
+        in_order=True,
+        fetched=Fraction(1, 4),
     ),
     "all-pools": Rule("a copy of the input of every pool", _if("pool", 2, 1)),
     "all": Rule("a copy of the input of every layer with a window", _if("conv depthwise pool", 2, 1)),

@@ -70,7 +70,7 @@ EQUATIONS = (
         "test_errata.py::test_eq_8_is_wrong_for_both_kinds_of_partial_overlap_and_for_none",
         "as printed it is wrong for partial overlaps, and where two start together and the other is longer: 9"
         " for 4; else, where one lies within the other, it is right; for groups that never meet it gives the"
-        " whole own time, which the text means; each case is tried",
+        " whole own time, which the text means, but the other's where that begins as it ends",
         "differs",
     ),
     equation(

@@ -21,7 +21,8 @@ def sentence(
 SENTENCES = (
     sentence(
         "profiling",
-        "section 4: 3, 10 and 15 minutes for a network; for times, transitions and contention, or for the"
+        "section 4: up to 3, 10 and 15 minutes for a network; for times, transitions and contention,"
+        " or for the"
         " three boards: the text can be read both ways",
         "not explained",
         "not tried: a profile is computed here, in under 1 s, from shapes and scaled to Table 5's times;"

@@ -159,8 +159,10 @@ MODEL = (
         "differs",
         "as printed an input crosses once, though a streamed one keeps no rows and cannot be made again:"
         " with the rows that cross again charged, and nothing else changed, VGG16 without fusion moves 235.39"
-        " Mwords for 201.04; with rows really held and every height tried, too, 212.16. The paper's group"
-        " counts are of the equation as printed, 31 and 99 to the digit",
+        " Mwords for 201.04; with rows really held and every height tried, too, 212.16. Two of"
+        " the paper's seven group counts, 31 and 99, come out with the equation as printed and weights"
+        " charged"
+        " once for a batch",
     ),
     Exhibit(
         "Eq. 4",
@@ -169,9 +171,11 @@ MODEL = (
         "fusion-model.md#readings-of-the-paper-and-its-errata",
         f"{PRINTED}test_eq_4_as_printed_counts_fewer_rows_than_pass_below_a_stride",
         "differs",
-        "as printed a map has 2t - 1 rows where 2t pass, if its reader's stride is larger than the window; by"
-        " rows really held, and nothing else changed, it has them all, walked band by band. As printed it is"
-        " an option (`--halo paper`)",
+        "as printed a map has the 2t - 1 rows that are read, where our contiguous bands make 2t, if"
+        " its reader's"
+        " stride is larger than the window; by rows really held, and nothing else changed, it has them"
+        " all. As"
+        " printed it is an option (`--halo paper`)",
     ),
     Exhibit(
         "Eq. 5",

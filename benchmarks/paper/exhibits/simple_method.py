@@ -56,7 +56,9 @@ FIGURES = (
         f"{SIZES}::test_orders_are_descending_in_what_the_branches_require",
         "differs",
         "descending on all modules, in an order that leaves out the copy of a layer that reads the module's"
-        " input; counted as printed no module has II and 0 KB move, not 600",
+        " input; with it counted, as printed, no module has II as long as the module's input has no part in"
+        " what a layer requires (IFM.Partial); with a quarter of the input for that part, and nothing else"
+        " changed, reduction-a alone has II and the paper's 600 KB move",
     ),
     Exhibit(
         "Fig. 6",
@@ -102,7 +104,7 @@ FIGURES = (
         f"{PAGE}::test_fig_10",
         "agrees",
         "one module exceeds what is available, reduction-a, with a working memory that the text leaves open:"
-        " of eight rules tried, two give the paper's result",
+        " of ten rules tried, four give the paper's result",
     ),
     Exhibit(
         "Fig. 10, order",
@@ -112,8 +114,7 @@ FIGURES = (
         f"{PAGE}::test_claims",
         "differs",
         "by what the hungriest layer of each requires they descend in 9 of 11 modules; in reduction-a and"
-        " reduction-b copies of the module's input stand in the rows and not in the order: counted in the"
-        " order, no module has II",
+        " reduction-b ours leaves copies of the module's input out of the order, which stand in the rows",
     ),
     Exhibit(
         "Fig. 10, available",
@@ -153,9 +154,8 @@ ALGORITHMS = (
         "simple-method.md#the-working-memory",
         f"{PAGE}::test_working_memory",
         "differs",
-        "as Fig. 5: with working memory counted as printed 0 KB move, with the copy of the module's"
-        " input left"
-        " out the paper's 600",
+        "as Fig. 5: counted as printed 600 KB move with a quarter of the module's input for IFM.Partial, 0"
+        " without that part",
     ),
     Exhibit(
         "Algorithm 4",
