@@ -403,14 +403,13 @@ class Campaign:
         files = {row["file"] for core in cores for row in self.rows(core) if row.get("skips")}
         for name in sorted(files):
             found = [self.results.get((name, core), {}) for core in cores]
-            known = [(row["ram"], row["arena"]["bytes"]) for row in found if "bytes" in row.get("arena", ())]
-            cells = [
-                f"{row['ram'] / row['arena']['bytes']:.2f}" if "bytes" in row.get("arena", ()) else ""
-                for row in found
+            pairs = [
+                (r["ram"], r["arena"]["bytes"]) if "bytes" in r.get("arena", ()) else None for r in found
             ]
-            most = max(known, key=lambda pair: pair[0] / pair[1], default=None)
+            cells = " | ".join(f"{pair[0] / pair[1]:.2f}" if pair else "" for pair in pairs)
+            most = max((pair for pair in pairs if pair), key=lambda pair: pair[0] / pair[1], default=None)
             last = f"{most[0]:,} | {most[1]:,}" if most else " | "
-            yield f"| {_short(name)} | {' | '.join(cells)} | {last} |"
+            yield f"| {_short(name)} | {cells} | {last} |"
 
     def not_run(self) -> Iterator[str]:
         """The files of the list that are accepted and have no result on some core."""
