@@ -145,10 +145,14 @@ class Peer:
             found += [f"-isystem/usr/include/newlib/c++/{place}" for place in RISCV_HEADERS]
         return found
 
+    def room(self, core: Core) -> Path:
+        """The folder of a core's objects, by its whole path: the linker is called elsewhere."""
+        return self.folder.resolve() / core
+
     def compiled(self, source: Path, name: str, *more: str, shared: bool = False) -> Path:
         """The object of a source; made once."""
         core = SHARED if shared and self.arm and not self.hard else self.core
-        made = self.folder / core / f"{name}.o"
+        made = self.room(core) / f"{name}.o"
         if made.exists():
             return made
         made.parent.mkdir(parents=True, exist_ok=True)
@@ -169,7 +173,7 @@ class Peer:
 
     def headers(self, core: Core, flags: list[str]) -> Path:
         """The file that includes the headers; beside it, once, what the compiler has made of it."""
-        file = self.folder / core / "headers.h"
+        file = self.room(core) / "headers.h"
         made = file.with_suffix(".h.gch")
         if not made.exists():
             file.parent.mkdir(parents=True, exist_ok=True)

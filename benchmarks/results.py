@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import os
 import re
 import resource
 import shlex
@@ -51,12 +52,13 @@ CPU = ROOT / "benchmarks" / "results_cpu.json"
 """CPU seconds of the full and the quick commands of each page, as they were measured."""
 
 
-def run(command: str, *, shown: bool) -> tuple[int, str]:
-    """Run a script of this folder; what it prints, shown as it comes if wanted."""
+def run(command: str) -> tuple[int, str]:
+    """Run a script of this folder; what it prints, shown as it comes."""
     script, *rest = shlex.split(filled(command))
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "benchmarks" / script), *rest],
         cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -64,8 +66,7 @@ def run(command: str, *, shown: bool) -> tuple[int, str]:
     assert process.stdout is not None
     for line in process.stdout:
         lines.append(line)
-        if shown:
-            print(line, end="", flush=True)
+        print(line, end="", flush=True)
     return process.wait(), "".join(lines)
 
 
@@ -101,7 +102,7 @@ def held(result: Result, one: Quick) -> bool:
         say(f"{result.page}: left out: {one.command} needs {', '.join(absent)}")
         return True
     print(f"\n## {result.page}: benchmarks/{one.command}\n", flush=True)
-    code, printed = run(one.command, shown=True)
+    code, printed = run(one.command)
     lost = missing(result, printed, one.varies)
     count = len(rows(printed, one.varies))
     for row in lost[:10]:
@@ -122,7 +123,7 @@ def full(result: Result) -> bool:
             say(f"{result.page}: left out, its rows stay: {command.split()[0]} needs {', '.join(absent)}")
             continue
         say(f"{result.page}: benchmarks/{command}")
-        code, text = run(command, shown=False)
+        code, text = run(command)
         printed.append(text)
         if code:
             say(f"{result.page}: ended with {code}")

@@ -24,6 +24,7 @@ STAT = Path("/proc/stat")
 BUSY = 0.3
 """The part of a core that others may use beside a page that needs idle ones."""
 EMULATED = ("arm-none-eabi-gcc", "qemu-system-arm")
+RISCV = ("riscv64-unknown-elf-gcc", "qemu-system-riscv32")
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ MCU_FILES = " ".join(
 )
 MODELS = "{kept}/models"
 FILES = "{kept}/files"
+DETECTORS = f"{FILES}/openmv+openmv/lib/models"
+ROW_FILES = (
+    f"{DETECTORS}/person_detect.tflite {MODELS}/mcunet_5fps_vww.tflite"
+    f" {MODELS}/pretrainedResnet_quant.tflite {DETECTORS}/movenet_singlepose_192.tflite"
+)
 VELA_FILES = " ".join(name for name in MCU_FILES.split() if "320kb" not in name)
 MCU_MADE = "made:mcunet_vww made:mcunet_320kb made:vww_96 made:resnet8 made:kws made:ad01"
 
@@ -142,6 +148,58 @@ RESULTS = (
         " ai-edge-litert",
         given=(FILES,),
         installed=(("mcu_files.py", "tflite_micro"), ("mcu_files.py", "ai_edge_litert")),
+    ),
+    Result(
+        "mcu-cores.md",
+        (
+            f"mcu_cores.py benchmarks/mcu_files.json {FILES} --results {{kept}}/cores.jsonl"
+            " --time-limit 36000 --tflm {kept}/tflite-micro --third-party {kept}/third_party"
+            " --cmsis {kept}/CMSIS-NN --objects {kept}/objects --into docs/mcu-cores.md",
+            f"mcu_fitted.py --folder {FILES} @benchmarks/mcu_fitted_files.txt --into docs/mcu-cores.md",
+        ),
+        needs="the files and Python modules of mcu-files, the compilers and emulators of all cores;"
+        " checkouts of tflite-micro, of what it needs, and of CMSIS-NN in build/results",
+        given=(FILES, "{kept}/tflite-micro", "{kept}/third_party", "{kept}/CMSIS-NN"),
+        installed=tuple(("mcu_", name) for name in (*EMULATED, *RISCV, "tflite_micro")),
+    ),
+    Result(
+        "segments.md",
+        (
+            f"mcu_published.py --into docs/segments.md {MODELS}/mcunet_5fps_vww.tflite"
+            f" {MODELS}/mcunet_320kb_imagenet.tflite made:mobilenet_v2_msfcnn",
+        ),
+        needs="gcc-arm-none-eabi and qemu-system-arm; the published files of MCUNet in build/results/models",
+        given=(MODELS,),
+        installed=tuple(("mcu_", name) for name in EMULATED),
+    ),
+    Result(
+        "segments-rows.md",
+        (
+            "rows_oracle.py --count 2000 --into docs/segments-rows.md",
+            "rows_known.py {kept}/mcu_graphs --into docs/segments-rows.md",
+            f"mcu_rows.py {ROW_FILES} --into docs/segments-rows.md",
+            f"mcu_anew.py {DETECTORS}/movenet_singlepose_192.tflite --ram 112000 87000 --run"
+            " --into docs/segments-rows.md",
+        ),
+        needs="gcc-arm-none-eabi and qemu-system-arm; graphs as text in build/results/mcu_graphs,"
+        " published files in build/results/models and build/results/files",
+        given=("{kept}/mcu_graphs", MODELS, FILES),
+        installed=tuple(("mcu_", name) for name in EMULATED),
+    ),
+    Result(
+        "nest-networks.md",
+        (
+            "time_networks.py zoo:mobilenet_v2 zoo:resnet50 {kept}/modern/vit_b16.ts.onnx"
+            " {kept}/modern/bert512.dyn23.onnx llama:16 {kept}/modern/unet.dyn.onnx --chips EDGE SERVER"
+            " --budgets 1MiB --time-limit 60 --keep {kept}/six_networks.jsonl",
+            "time_networks.py --table --keep {kept}/six_networks.jsonl --section 'six networks'"
+            " --into docs/nest-networks.md",
+            "time_networks.py --campaign {kept}/modern --time-limit 10 --keep {kept}/campaign.jsonl",
+            "time_networks.py --table --keep {kept}/campaign.jsonl --into docs/nest-networks.md",
+        ),
+        needs="exported networks in build/results/modern, an idle core",
+        given=("{kept}/modern", "{kept}/six_networks.jsonl", "{kept}/campaign.jsonl"),
+        idle=1,
     ),
     Result(
         "mcu.md",

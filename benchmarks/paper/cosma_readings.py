@@ -94,6 +94,13 @@ def removed(found: Sequence[Case], arena: Arena, graph: str, budgets: Sequence[s
     return mean(1 - ours / theirs for ours, theirs in pairs)
 
 
+def removed_bytes(found: Sequence[Case], arena: Arena, graph: str, budgets: Sequence[str]) -> float:
+    """The same of all bytes together: large networks count for more."""
+    chosen = [c for c in found if c.network in HUMAN and c.graph == graph and c.at in budgets]
+    theirs = [scheme for case in chosen for scheme in case.schemes[arena]]
+    return 1 - sum(len(c.schemes[arena]) * c.exact for c in chosen) / sum(theirs)
+
+
 def less_equal_more(found: Sequence[Case], arena: Arena) -> tuple[int, int, int]:
     """In how many cases Belady's rule has less traffic than the greedy one, as much, more."""
     pairs = [case.schemes[arena][k : k + 2] for case in found for k in (0, 2)]
@@ -136,9 +143,9 @@ def all_readings() -> Iterator[str]:
         " removed at MR, both settings: fused | op |"
         " Belady's rule: less, equal, more, ten networks | of these op | all fourteen |"
         " NASNet-A, of nine orders those with more: MR by Belady's rule, greedy, MH by both, fused | op |"
-        " removed over three budgets: fused | op |"
+        " removed over three budgets: fused | op | by bytes, op: at MR | over three budgets |"
     )
-    yield "|---|---|---|--:|--:|---|---|---|---|---|--:|--:|"
+    yield "|---|---|---|--:|--:|---|---|---|---|---|--:|--:|--:|--:|"
     found = cases()
     human = [case for case in found if case.network in HUMAN]
     apart = [case for case in human if case.graph == "op"]
@@ -148,6 +155,7 @@ def all_readings() -> Iterator[str]:
         cells += [", ".join(map(str, less_equal_more(of, arena))) for of in (human, apart, found)]
         cells += [_orders_with_more(arena, graph) for graph in GRAPHS]
         cells += [percent(removed(found, arena, graph, BUDGETS)) for graph in GRAPHS]
+        cells += [percent(removed_bytes(found, arena, "op", at)) for at in (BUDGETS[:1], BUDGETS)]
         yield f"| {', '.join(arena)} | " + " | ".join(cells) + " |"
 
 

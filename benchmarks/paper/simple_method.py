@@ -90,15 +90,17 @@ def fig_10(found: Measured) -> Iterator[str]:
 def working(found: Measured) -> Iterator[str]:
     network, budget = found.made.plan.network, found.made.plan.budget
     modules = [p.module for p in found.again]
-    yield "| a layer's working memory is | modules with II | FM, KB | same as the paper |"
-    yield "|---|---|--:|:-:|"
+    yield "| a layer's working memory is | modules with II | FM, KB | same as the paper | branches descend |"
+    yield "|---|---|--:|:-:|--:|"
     theirs = [name for name, row in PAPER.items() if name != "total" and row[3] and row[-1]]
     for key, rule in RULES.items():
         runs = list(every_module(network, modules, key, budget))
         two = [name for name, p in zip(PAPER, runs, strict=False) if p.processing == "II"]
         moved = sum(2 * p.written for p in runs[:-1]) + runs[-1].written
         same = "yes" if two == theirs and moved == PAPER["total"][3] * 1024 else "no"
-        yield f"| {rule.title} | {', '.join(two) or 'none'} | {_kb(moved / 1024)} | {same} |"
+        descend = f"{sum(p.descends for p in runs)} of {len(runs)}"
+        modules_two = ", ".join(two) or "none"
+        yield f"| {rule.title} | {modules_two} | {_kb(moved / 1024)} | {same} | {descend} |"
     yield (
         "\nWith II a module's output is written by its branches and read once by the next module: twice its"
         " size. What layers of modules with II stream for want of room would come on top."

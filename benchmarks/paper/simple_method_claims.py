@@ -68,7 +68,7 @@ def _modules(found: Measured) -> Iterator[Claim]:
         _yes(two == ["reduction-a"]),
         "with a copy of a strided layer's input for working memory, which the text leaves open, and which"
         " is not counted in the order of branches where it is of the module's input: counted there,"
-        " none without Algorithm 6's IFM.Partial, reduction-a with a quarter of the input for it"
+        " none without Algorithm 6's IFM.Partial, reduction-a with a quarter or an eighth of the input for it"
         " ([measured](#the-working-memory))",
     )
 

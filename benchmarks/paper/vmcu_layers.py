@@ -64,7 +64,8 @@ def errata() -> Iterator[str]:
         f"where {least} is the least that is safe."
     )
     yield (
-        "- **Smaller segments do not always need less** (section 5.3). A pixel of 4 bytes that is read "
+        "- **Smaller segments do not always need less** (section 5.3). By its own formula they need "
+        "more wherever the larger one divides both rows. A pixel of 4 bytes that is read "
         f"whole and then written whole stays in its {whole} bytes; by single bytes it takes {by_bytes}."
     )
     yield (

@@ -54,6 +54,15 @@ class Processed:
     written: int
     writes: int
 
+    @property
+    def descends(self) -> bool:
+        """Whether no branch requires more, by its hungriest layer under I, than one before it."""
+        most: dict[int, int] = {}
+        for layer in self.layers:
+            most[layer.branch] = max(most.get(layer.branch, 0), layer.required)
+        needs = list(most.values())
+        return needs == sorted(needs, reverse=True)
+
 
 def processed(network: Network, sizes: Sizes, module: Module, rule: Rule, memory: int) -> Processed:
     """Order, try I, else II."""
@@ -178,8 +187,14 @@ RULES = {
         in_order=True,
         fetched=Fraction(1, 4),
     ),
+    "eighth": Rule(
+        "the same, but an eighth",
+        _if("conv depthwise pool", 1, 2),
+        in_order=True,
+        fetched=Fraction(1, 8),
+    ),
     "conv-fetched": Rule(
-        "both, but a copy for strided convolutions alone",
+        "a quarter, too, but a copy for strided convolutions alone",
         _if("conv depthwise", 1, 2),
         in_order=True,
         fetched=Fraction(1, 4),

@@ -213,7 +213,9 @@ MODEL = (
         "fusion-algorithms.md#the-on-line-variant---online",
         "tests/planners/fusion/test_online.py::test_the_papers_table_for_vgg16",
         "agrees",
-        "gives VGG16 five operators in 128 KB, and so the 80 groups of Table 5",
+        "gives VGG16 five operators in 128 KB, and so the 80 groups of Table 5, with a quarter of a map's"
+        " width, without its halo, our reading. With the halo in the width, as the formula is printed, the"
+        " 80 come out where a quarter of a height is rounded down, else 66",
     ),
     Exhibit(
         "memo increases",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -104,6 +106,44 @@ def test_the_papers_table_for_vgg16(shared: Path) -> None:
         assert limit == 5
         assert len(online_groups(FusionProblem.of(network, chip, options, 128 << 10), limit)) == 80
         assert fuser.limit(32 << 10) < 5
+
+
+@pytest.mark.parametrize(
+    ("quarter", "least", "limit"),
+    [(lambda n: n / 4, 140_272, 4), (lambda n: math.ceil(n / 4), 158_720, 4), (lambda n: n // 4, 92_416, 5)],
+    ids=["exact", "up", "down"],
+)
+def test_vgg16_with_the_halo_in_the_width(quarter: Callable[[int], float], least: int, limit: int) -> None:
+    """The formula as printed, with R(l, t_h) x R(l, t_w) pixels: 80 groups if quarters are rounded down."""
+    sizes = [least_with_halo(n, quarter) for n in range(1, 7)]
+    assert math.floor(sizes[4]) == least
+    assert sum(size <= 128 << 10 for size in sizes) == limit
+
+
+def least_with_halo(n: int, quarter: Callable[[int], float]) -> float:
+    """Bytes of 2 an element that the maps of n operators in a row of VGG16 take at the least."""
+    layers, channels, side = [], 3, 224  # (channels read, channels made, window, stride, rows made)
+    for width, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
+        for _ in range(count):
+            layers.append((channels, width, 3, 1, side))
+            channels = width
+        side //= 2
+        layers.append((channels, channels, 2, 2, side))
+    found = []
+    for first in range(len(layers) - n + 1):
+        group = layers[first : first + n]
+        pixels = [quarter(group[-1][4])]
+        for _, _, window, stride, rows in reversed(group):
+            pixels.insert(0, min(pixels[0] * stride + window - stride, rows * stride))
+        wide = [group[0][0], *(made for _, made, *_ in group)]
+        whole = [c * p * p for c, p in zip(wide, pixels, strict=True)]
+        streamed = [min(16, c) * p * p for c, p in zip(wide, pixels, strict=True)]
+        # Of two maps of one operator at most one is streamed: (bytes so far, the last map whole or streamed).
+        last_whole, last_streamed = whole[0], streamed[0]
+        for all_of, some in zip(whole[1:], streamed[1:], strict=True):
+            last_whole, last_streamed = min(last_whole, last_streamed) + all_of, last_whole + some
+        found.append(2 * min(last_whole, last_streamed))
+    return min(found)
 
 
 @pytest.mark.parametrize(("name", "most"), [("vgg16", 6), ("squeezenet1_0", 4)])
