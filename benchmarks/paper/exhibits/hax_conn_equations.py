@@ -31,8 +31,12 @@ EQUATIONS = (
     equation(
         "2",
         "time of a network: groups, slowdowns, transitions",
-        "test_simulate.py::test_who_shares_the_memory_progresses_at_one_over_slowdown",
-        "the judge's rules",
+        "test_errata.py::test_eq_4_and_5_have_no_waiting",
+        "as printed a sum of slowed times and transitions, as eq. 4 has it for the groups before one,"
+        " where no"
+        " group waits for a unit; where nothing contends, with waiting and nothing else changed, the judge's"
+        " times come",
+        "differs",
     ),
     equation(
         "3",

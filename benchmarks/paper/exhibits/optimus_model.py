@@ -30,9 +30,10 @@ BACKGROUND = (
         f"{SCRIPT} fig2",
         f"{PAGE}fig-2-feature-maps-against-parameters",
         f"{TEST}test_fig_2",
-        "differs",
-        "of one image SqueezeNet's maps are 6.6 times its parameters, MobileNet's 1.2 times; of the"
-        " evaluation's four images, and nothing else changed, MobileNet's are 4.8 times. VGG16 is a record of"
+        "not explained",
+        "of one image SqueezeNet's maps are 6.6 times its parameters, MobileNet's 1.2 times. Tried: the"
+        " evaluation's four images, MobileNet's 4.8 times; but the text names no batch there. VGG16 is"
+        " a record of"
         " its own",
     ),
     Exhibit(
@@ -171,9 +172,9 @@ MODEL = (
         "fusion-model.md#readings-of-the-paper-and-its-errata",
         f"{PRINTED}test_eq_4_as_printed_counts_fewer_rows_than_pass_below_a_stride",
         "differs",
-        "as printed a map has the 2t - 1 rows that are read, where our contiguous bands make 2t, if"
-        " its reader's"
-        " stride is larger than the window; by rows really held, and nothing else changed, it has them"
+        "as printed a map has the rows that are read, where our contiguous bands make all that pass, if its"
+        " reader's stride is larger than the window: 2t - 1 for 2t with a window of 1 and a stride of"
+        " 2; by rows really held, and nothing else changed, it has them"
         " all. As"
         " printed it is an option (`--halo paper`)",
     ),

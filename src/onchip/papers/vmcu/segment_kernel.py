@@ -56,25 +56,31 @@ def segment_kernel(
 
     for row in k.loop(0, rows, name="row"):
         w = k.RegAlloc("w", weights + CONV_HEAD)
-        for first in k.loop(0, outputs, CHUNK, name="first"):
-            biases = k.FlashLoad(w, *(f"bias{c}" for c in range(CHUNK)))
-            sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
-            for begin in k.loop(0, inputs, max(segment, WORD), name="begin"):
-                here = source + row * inputs + begin
-                if segment < WORD:
-                    _products(k, sums, w, _gathered(k, pool, here, segment, at))
-                    continue
-                place = at(here, "place")
-                for word in k.loop(0, segment, WORD, name="word"):
-                    loaded = k.RAMLoad(pool, place + word)
-                    _products(k, sums, w, k.widen(loaded, "x"))
-            multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(CHUNK)))
-            (shifts,) = k.FlashLoad(w, "shifts")
-            made = target + row * outputs + first
-            base = at(made, "made") if segment > 1 else None
-            for c, total in enumerate(sums):
-                byte = scaler.byte(total, multipliers[c], shift_of(shifts, c, SHIFT_BITS))
-                k.RAMStore(pool, at(made + c, f"made{c}") if base is None else base + c, byte)
+        for stored in k.loop(0, outputs, max(segment, CHUNK), name="stored"):
+            made = target + row * outputs + stored
+            base = at(made, "made") if segment >= CHUNK else None
+            for first in k.loop(0, segment, CHUNK, name="first") if segment > CHUNK else (None,):
+                biases = k.FlashLoad(w, *(f"bias{c}" for c in range(CHUNK)))
+                sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
+                for begin in k.loop(0, inputs, max(segment, WORD), name="begin"):
+                    here = source + row * inputs + begin
+                    if segment < WORD:
+                        _products(k, sums, w, _gathered(k, pool, here, segment, at))
+                        continue
+                    place = at(here, "place")
+                    for word in k.loop(0, segment, WORD, name="word"):
+                        loaded = k.RAMLoad(pool, place + word)
+                        _products(k, sums, w, k.widen(loaded, "x"))
+                multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(CHUNK)))
+                (shifts,) = k.FlashLoad(w, "shifts")
+                there = base
+                for c, total in enumerate(sums):
+                    byte = scaler.byte(total, multipliers[c], shift_of(shifts, c, SHIFT_BITS))
+                    if base is None and c % segment == 0:
+                        there = at(made + c, f"made{c}")
+                    assert there is not None
+                    within = c if base is not None else c % segment
+                    k.RAMStore(pool, there + within if first is None else there + first + c, byte)
     return k.finish()
 
 
