@@ -57,7 +57,9 @@ def test_claims_on_table_8_are_counted_from_its_cells() -> None:
     printed = {
         text.partition(":")[2]: cells[0] for text, cells in claims.items() if text.startswith("Table 8")
     }
-    assert printed[" pairs that gain from 1.04 on, rounded, the least gain that it prints, of 55"] == str(len(gains))
+    assert printed[" pairs that gain from 1.04 on, rounded, the least gain that it prints, of 55"] == str(
+        len(gains)
+    )
     assert printed[" most gained, as a factor"] == f"{max(gains):.2f}"
     vgg = words[words.index("10-VGG19") + 1 :]
     assert claims["Table 8: pairs of VGG19 that gain so, of 10"][0] == str(10 - vgg.count("x")) == "3"
