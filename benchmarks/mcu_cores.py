@@ -472,7 +472,11 @@ def main() -> int:
     parser.add_argument("--third-party", type=Path, help="a folder with flatbuffers, gemmlowp, ruy")
     parser.add_argument("--cmsis", type=Path, help="a checkout of CMSIS-NN")
     parser.add_argument("--objects", type=Path, help="a folder that keeps what is compiled of them")
-    parser.add_argument("--sections", default="bytes,cores,beside,above,left out", help="tables to print")
+    parser.add_argument(
+        "--sections",
+        default="cores,bytes,ram,ram across scales,beside,above,left out",
+        help="tables to print; `not run`, too",
+    )
     parser.add_argument("--into", type=Path)
     asked = parser.parse_args()
     if asked.tflm and asked.only_bytes:
@@ -483,12 +487,12 @@ def main() -> int:
     if asked.time_limit:
         campaign.run()
     sections = {
-        **dict.fromkeys(("bytes", "third bytes"), campaign.bytes_compared),
-        **dict.fromkeys(("cores", "second cores"), campaign.summary),
-        **dict.fromkeys(("beside", "second beside"), campaign.matrix),
-        "above": campaign.above,
-        **dict.fromkeys(("ram", "third ram"), campaign.ram),
+        "cores": campaign.summary,
+        "bytes": campaign.bytes_compared,
+        "ram": campaign.ram,
         "ram across scales": campaign.across,
+        "beside": campaign.matrix,
+        "above": campaign.above,
         "left out": campaign.left,
         "not run": campaign.not_run,
     }

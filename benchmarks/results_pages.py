@@ -198,6 +198,7 @@ RESULTS = (
             "time_networks.py --table --keep {kept}/campaign.jsonl --into docs/nest-networks.md",
         ),
         needs="exported networks in build/results/modern, an idle core",
+        # Rows kept by the commands before: without them the tables of the page would be emptied.
         given=("{kept}/modern", "{kept}/six_networks.jsonl", "{kept}/campaign.jsonl"),
         idle=1,
     ),

@@ -86,8 +86,7 @@ def removed(found: Sequence[Case], arena: Arena, graph: str, budgets: Sequence[s
     """The mean of the traffic removed at these budgets, by default at MR, ten networks in both settings."""
     pairs = [
         (case.exact, scheme)
-        for case in found
-        if case.network in HUMAN and case.graph == graph and case.at in budgets
+        for case in _of_ten(found, graph, budgets)
         for scheme in case.schemes[arena]
         if scheme
     ]
@@ -96,9 +95,14 @@ def removed(found: Sequence[Case], arena: Arena, graph: str, budgets: Sequence[s
 
 def removed_bytes(found: Sequence[Case], arena: Arena, graph: str, budgets: Sequence[str]) -> float:
     """The same of all bytes together: large networks count for more."""
-    chosen = [c for c in found if c.network in HUMAN and c.graph == graph and c.at in budgets]
-    theirs = [scheme for case in chosen for scheme in case.schemes[arena]]
-    return 1 - sum(len(c.schemes[arena]) * c.exact for c in chosen) / sum(theirs)
+    pairs = [
+        (case.exact, scheme) for case in _of_ten(found, graph, budgets) for scheme in case.schemes[arena]
+    ]
+    return 1 - sum(ours for ours, _ in pairs) / sum(theirs for _, theirs in pairs)
+
+
+def _of_ten(found: Sequence[Case], graph: str, budgets: Sequence[str]) -> list[Case]:
+    return [case for case in found if case.network in HUMAN and case.graph == graph and case.at in budgets]
 
 
 def less_equal_more(found: Sequence[Case], arena: Arena) -> tuple[int, int, int]:

@@ -245,8 +245,7 @@ def _parts(d: Data) -> Iterator[Claim]:
         f" {', '.join(NETWORKS[n] for n in gain)}",
         "yes" if better == len(names) and len(gain) == len(branched) else "in part",
         f"by {100 * min(more.values()):.0f} to {100 * max(more.values()):.0f} % over Efficient-S'"
-        " space: there"
-        " most of the gain is the cost model",
+        " space: there most of the gain is the cost model",
     )
 
 

@@ -99,8 +99,8 @@ def working(found: Measured) -> Iterator[str]:
         moved = sum(2 * p.written for p in runs[:-1]) + runs[-1].written
         same = "yes" if two == theirs and moved == PAPER["total"][3] * 1024 else "no"
         descend = f"{sum(p.descends for p in runs)} of {len(runs)}"
-        modules_two = ", ".join(two) or "none"
-        yield f"| {rule.title} | {modules_two} | {_kb(moved / 1024)} | {same} | {descend} |"
+        named = ", ".join(two) or "none"
+        yield f"| {rule.title} | {named} | {_kb(moved / 1024)} | {same} | {descend} |"
     yield (
         "\nWith II a module's output is written by its branches and read once by the next module: twice its"
         " size. What layers of modules with II stream for want of room would come on top."

@@ -242,16 +242,14 @@ def _method() -> Iterator[Line]:
         "yes",
         "linked and run: RAM to the byte, outputs equal",
     )
-    slow = [row for row in rows("modulo", 7) if row[1] == "1"]
-    four = [row for row in rows("modulo", 7) if row[1] == "4"]
-    eight = [row for row in rows("modulo", 7) if row[1] == "8"]
+    of_16 = {size: [row[6] for row in rows("modulo", 7) if row[1] == size] for size in ("1", "4", "8")}
+    slow, four, eight = (f"{min(cells)} to {max(cells)} x" for cells in of_16.values())
     yield (
         "small segments cost time",
         "in words",
-        f"{min(row[6] for row in slow)} to {max(row[6] for row in slow)} x for segments of a byte",
+        f"{slow} for segments of a byte",
         "yes",
-        f"of 4 bytes {min(row[6] for row in four)} to {max(row[6] for row in four)} x those of 16, of 8"
-        f" {min(row[6] for row in eight)} to {max(row[6] for row in eight)} x",
+        f"of 4 bytes {four} those of 16, of 8 {eight}",
     )
     by_bytes, whole = pixel()
     yield (

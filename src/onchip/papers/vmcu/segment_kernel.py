@@ -50,16 +50,17 @@ def segment_kernel(
     source, target, rows = k.number("source"), k.number("target"), k.number("rows")
     weights = k.flash("weights")
     scaler = Scaler(k, scaled_of(layer).scale, weights)
+    wide = max(segment, CHUNK)
 
     def at(offset: Expr, said: str) -> Var:
         return k.let(said, offset % size if circular else offset)
 
     for row in k.loop(0, rows, name="row"):
         w = k.RegAlloc("w", weights + CONV_HEAD)
-        for stored in k.loop(0, outputs, max(segment, CHUNK), name="stored"):
+        for stored in k.loop(0, outputs, wide, name="stored"):
             made = target + row * outputs + stored
-            base = at(made, "made") if segment >= CHUNK else None
-            for first in k.loop(0, segment, CHUNK, name="first") if segment > CHUNK else (None,):
+            base: Expr = at(made, "made") if segment >= CHUNK else made
+            for first in k.loop(0, wide, CHUNK, name="first"):
                 biases = k.FlashLoad(w, *(f"bias{c}" for c in range(CHUNK)))
                 sums = [k.RegAlloc(f"sum{c}", bias) for c, bias in enumerate(biases)]
                 for begin in k.loop(0, inputs, max(segment, WORD), name="begin"):
@@ -73,14 +74,11 @@ def segment_kernel(
                         _products(k, sums, w, k.widen(loaded, "x"))
                 multipliers = k.FlashLoad(w, *(f"multiplier{c}" for c in range(CHUNK)))
                 (shifts,) = k.FlashLoad(w, "shifts")
-                there = base
                 for c, total in enumerate(sums):
                     byte = scaler.byte(total, multipliers[c], shift_of(shifts, c, SHIFT_BITS))
-                    if base is None and c % segment == 0:
-                        there = at(made + c, f"made{c}")
-                    assert there is not None
-                    within = c if base is not None else c % segment
-                    k.RAMStore(pool, there + within if first is None else there + first + c, byte)
+                    if segment < CHUNK and c % segment == 0:
+                        base = at(made + c, f"made{c}")
+                    k.RAMStore(pool, base + first + c % segment, byte)
     return k.finish()
 
 
