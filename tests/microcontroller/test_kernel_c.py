@@ -135,7 +135,13 @@ static void put(const int8_t *bytes, int size) { fwrite(bytes, 1, (size_t)size, 
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="no emulator")
 @pytest.mark.parametrize(
     ("core", "plain"),
-    [("cortex-m4", False), ("cortex-m4", True), ("cortex-m55", False), ("cortex-m0plus", False)],
+    [
+        ("cortex-m4", False),
+        ("cortex-m4", True),
+        ("cortex-m55", False),
+        ("cortex-m0plus", False),
+        ("cortex-m3", False),
+    ],
 )
 @pytest.mark.slow
 def test_the_emulated_core_leaves_the_interpreter_s_bytes(core: Core, plain: bool, tmp_path: Path) -> None:

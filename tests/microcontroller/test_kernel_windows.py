@@ -76,8 +76,9 @@ def test_convolutions_make_the_reference_s_bytes_over_their_input(
 
 @pytest.mark.parametrize("outputs", [22, 32])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_windows_that_vectors_gather_as_one_run_are_gathered_inside_the_map_too(
-    outputs: int, reverse: bool
+@pytest.mark.parametrize("forms", ["vector", "narrow"])
+def test_windows_that_are_gathered_as_one_run_are_gathered_inside_the_map_too(
+    outputs: int, reverse: bool, forms: Forms
 ) -> None:
     """A first convolution of an image, three short lines of three channels: inside, too."""
     rng = np.random.default_rng(outputs)
@@ -94,7 +95,7 @@ def test_windows_that_vectors_gather_as_one_run_are_gathered_inside_the_map_too(
         groups=1,
         **fixed_point(rng, outputs, 1 << 10, (-9, -7)),  # type: ignore[arg-type]
     )
-    shape = conv_shape(layer, pixels=3, reverse=reverse, forms="vector")
+    shape = conv_shape(layer, pixels=3, reverse=reverse, forms=forms)
     assert shape.joined
     words = conv_words(layer, shape)
     got = run_overlapped(layer, conv("c", shape), words, Walk(3, CHUNK, reverse), shape.patch_bytes)

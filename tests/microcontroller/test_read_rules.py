@@ -216,3 +216,12 @@ def test_floats_of_a_transposed_map_come_in_the_file_s_order() -> None:
     x = b.conv(b.input((1, 5, 5, 3), 0.02, 7, floats=True), 4, 3)
     model = read(b.file(b.transpose(x, (0, 3, 1, 2)), floats=True))
     assert [model.tensors[t].shape for t in model.outputs] == [(1, 4, 5, 5)]
+
+
+@pytest.mark.parametrize("multiplier", [1, 5, 8])
+def test_a_depthwise_convolution_of_one_channel_is_a_convolution(multiplier: int) -> None:
+    b = Builder(14)
+    x = b.depthwise(b.input((1, 9, 8, 1)), (4, 5), (2, 1), multiplier=multiplier, dilation=(1, 1))
+    model = read(b.file(b.depthwise(x, 3)))
+    assert kinds(model)[0] == "Conv"
+    assert model.layers[0].name.startswith("DEPTHWISE")

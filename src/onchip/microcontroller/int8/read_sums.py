@@ -72,14 +72,17 @@ def depthwise(site: Site) -> Layer:
         raise site.refuse(f"has weights of shape {list(weights.shape)} for a map of shape {list(seen)}")
     dilation = _dilation(site)
     stride, padding = window(site, seen, weights.shape[1:3], dilation)
-    return Depthwise(
+    head = {
         **site.head(0),
         **channels_of(site, weights.shape[3], 3),
-        weights=frozen_array(weights[0], np.int8),
-        stride=stride,
-        dilation=dilation,
-        padding=padding,
-        depth_multiplier=weights.shape[3] // seen[3],
+        "stride": stride,
+        "dilation": dilation,
+        "padding": padding,
+    }
+    if seen[3] == 1:  # the same sums, whose kernel makes several outputs of a byte
+        return Conv(**head, weights=frozen_array(weights.transpose(3, 1, 2, 0), np.int8))
+    return Depthwise(
+        **head, weights=frozen_array(weights[0], np.int8), depth_multiplier=weights.shape[3] // seen[3]
     )
 
 

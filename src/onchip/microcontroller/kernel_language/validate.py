@@ -42,7 +42,7 @@ __all__ = ["KernelError", "validate"]
 
 _INTEGER = ("+", "-", "*", "/", "%", "<<", ">>", "&", "<", "<=", ">", ">=", "==", "min", "max")
 _RAM = (Type.INPUT, Type.OUTPUT)
-_BLOCKS = {16: ((1, 2), (2, 2), (3, 2), (1, 4)), 4: ((1, 2),)}
+_BLOCKS = {16: ((1, 2), (2, 2), (3, 2), (1, 4)), 4: ((1, 2), (1, 4))}
 """Pixels and channels of the blocks of `DotRun`, by the bytes of a piece."""
 
 

@@ -8,8 +8,9 @@ lines are one pixel wide, four channels share a word of input. How vectors do it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.kernel_language import Function
 from onchip.microcontroller.kernel_language.builder import Value
 from onchip.microcontroller.kernel_language.ir import Expr, Var, as_expr
@@ -28,6 +29,9 @@ from onchip.microcontroller.kernels.products import four_taps
 from onchip.microcontroller.kernels.scale import shift_of
 
 __all__ = ["CHUNK", "CONV_HEAD", "ConvShape", "conv", "conv_words", "run_words"]
+
+BY_WORDS: Mapping[Forms, tuple[int, ...]] = {"narrow": (2, 4), "plain": (4,)}
+"""The channels of one pixel whose products a loop of their own makes, by form."""
 
 
 def conv(name: str, shape: ConvShape) -> Function:
@@ -100,22 +104,22 @@ class _Conv(ConvSteps):
     def runs(self, sums: list[list[Var]], run: Callable[[Value], Expr], apart: int, w: Var) -> None:
         """Emit the products of all lines."""
         k, shape = self.k, self.shape
-        in_words = shape.forms == "narrow" and shape.run >= WORD and len(sums[0]) == CHUNK
-        for line in k.loop(0, shape.kernel[0], name="line"):
+        lines, bytes_of_run = shape.runs
+        whole, rest = divmod(bytes_of_run, WORD)
+        in_words = whole and len(sums[0]) in BY_WORDS.get(shape.forms, ())
+        for line in k.loop(0, lines, name="line"):
             if in_words:
                 source = k.let("x", run(line))
-                k.dot_run(sums, [source], w, shape.run // WORD * WORD, piece=WORD)
-                if shape.run % WORD:
-                    self.word(sums, source, shape.run - WORD, apart, w)
+                k.dot_run(sums, [source], w, whole * WORD, piece=WORD)
+                if rest:
+                    self.word(sums, source, bytes_of_run - WORD, apart, w)
                 continue
             x = k.RegAlloc("x", run(line))
-            whole = shape.run // WORD if shape.run >= WORD else 1
-            if whole:
-                for _ in k.loop(0, whole, name="word", unroll=shape.unroll):
-                    self.word(sums, x, 0, apart, w)
-                    k.set(x, x + WORD)
-            if shape.run > WORD and shape.run % WORD:
-                self.word(sums, x, shape.run % WORD - WORD, apart, w)
+            for _ in k.loop(0, whole or 1, name="word", unroll=shape.unroll):
+                self.word(sums, x, 0, apart, w)
+                k.set(x, x + WORD)
+            if whole and rest:
+                self.word(sums, x, rest - WORD, apart, w)
 
     def stores(self, sums: list[list[Var]], w: Var, o: Var, kept: Value | None) -> None:
         """Emit the bytes of all sums."""

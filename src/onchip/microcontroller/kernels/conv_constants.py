@@ -35,7 +35,7 @@ class ConvShape:
     quads: bool = False
     """True if a block makes four channels of one pixel: where lines are one pixel wide."""
     joined: bool = False
-    """True if every window is gathered and is one run, all lines behind one another: for vectors."""
+    """True if every window is gathered and is one run, all lines behind one another."""
     kernel: tuple[int, int] = (1, 1)
     """Lines, and taps along a line."""
     stride: int = 1
@@ -65,9 +65,20 @@ class ConvShape:
         return self.kernel[1] * self.channels // self.groups
 
     @property
+    def runs(self) -> tuple[int, int]:
+        """The runs of a window as the blocks read it, and the bytes of each."""
+        return (1, self.kernel[0] * self.run) if self.joined else (self.kernel[0], self.run)
+
+    @property
     def words(self) -> int:
-        """The words of a run; the last may overlap the one before."""
+        """The words of one line's run; the last may overlap the one before."""
         return -(-self.run // WORD)
+
+    @property
+    def window_words(self) -> int:
+        """The words of all runs of a window."""
+        runs, each = self.runs
+        return runs * -(-each // WORD)
 
     @property
     def chunk(self) -> int:
@@ -107,8 +118,7 @@ class ConvShape:
     @property
     def chunk_words(self) -> int:
         """The words of constants of a whole chunk: biases, weights, factors."""
-        runs = -(-self.kernel[0] * self.run // WORD) if self.joined else self.kernel[0] * self.words
-        return self.chunk * (2 + runs) + 1
+        return self.chunk * (2 + self.window_words) + 1
 
 
 def run_words(runs: Int8) -> Int8:
@@ -151,7 +161,8 @@ def conv_words(
     if shape is not None and shape.forms == "vector":
         return vector_words(ready, weights, bias, shape)
     size = CHUNK if shape is None else shape.chunk
-    outputs, lines = weights.shape[:2]
+    outputs = weights.shape[0]
+    lines = weights.shape[1] if shape is None else shape.runs[0]
     words = run_words(weights.reshape(outputs, lines, -1)).view("<i4").reshape(outputs, -1)
     found = [*ready.head, outputs]
     each = outputs // (layer.groups if isinstance(layer, Conv) else 1)
@@ -177,8 +188,7 @@ def vector_words(ready: Scaled, weights: Int8, bias: NDArray[np.int64], shape: C
     outputs = len(weights)
     each = outputs // shape.groups
     passes = ((0, 1, 2, 3),) if shape.quads else ((0, 2), (1, 3))
-    lines = 1 if shape.joined else weights.shape[1]
-    runs = weights.reshape(outputs, lines, -1)
+    runs = weights.reshape(outputs, shape.runs[0], -1)
     found = [*ready.head, outputs]
 
     def four(values: NDArray[np.int64], first: int, end: int) -> list[int]:

@@ -137,21 +137,58 @@ class ConvSteps:
         k, shape = self.k, self.shape
         zero = k.let("zero", -self.scaler.input_offset)
         left = k.let("leftmost", x * shape.stride - shape.before)
-        size = shape.channels // shape.groups
+        together = shape.side_by_side_if_long and shape.kernel[1] > 1
+        taps = self.taps_inside(left) if together else None
         for line in k.loop(0, shape.kernel[0], name="line"):
             target = k.RegAlloc("target", self.patch + (at + line * shape.line_bytes))
-            for tap in k.loop(0, shape.kernel[1], name="tap"):
-                column = k.let("column", left + tap * shape.dilation)
-                inside = (line >= self.first) & (line < self.last) & (column >= 0) & (column < self.width)
-                with k.when(inside):
-                    source = k.line(self.lines, line) + (column * shape.step + group * size)
-                    self.copy(target, k.let("source", source), size)
-                with k.otherwise():
-                    for i in k.loop(0, size, name="i"):
-                        k.RAMStore(target, i, zero)
-                k.set(target, target + size)
+            if taps is None:
+                self.tap_by_tap(target, line, left, group, zero)
+            else:
+                self.line_at_once(target, line, left, taps, zero)
+            behind = shape.run if together else 0
             for missing in range(shape.line_bytes - shape.run):
-                k.RAMStore(target, missing, zero)
+                k.RAMStore(target, behind + missing, zero)
+
+    def taps_inside(self, left: Expr) -> tuple[Var, Var]:
+        """Return the bytes of a run that lie inside the line, as the first and the end."""
+        k, shape = self.k, self.shape
+        begin = k.let("outside", k.least(k.most(-left, 0), shape.kernel[1]))
+        end = k.let("inside", k.most(k.least(self.width - left, shape.kernel[1]), begin))
+        return k.let("from", begin * shape.channels), k.let("to", end * shape.channels)
+
+    def line_at_once(self, target: Var, line: Expr, left: Expr, taps: tuple[Var, Var], zero: Expr) -> None:
+        """Emit one line of a window whose taps are contiguous."""
+        k, run = self.k, self.shape.run
+        begin, end = taps
+        with k.when((line >= self.first) & (line < self.last)):
+            source = k.let("source", k.line(self.lines, line) + left * self.shape.step)
+            with k.when(begin.equals(0) & end.equals(run)):
+                self.copy(target, source, run)
+            with k.otherwise():
+                self.fill(target, 0, begin, zero)
+                for i in k.loop(begin, end, name="i"):
+                    k.RAMStore(target, i, k.RAMLoad(source, i, Kind.BYTE, name="one"))
+                self.fill(target, end, run, zero)
+        with k.otherwise():
+            self.fill(target, 0, run, zero)
+
+    def fill(self, target: Var, begin: Value, end: Value, zero: Expr) -> None:
+        for i in self.k.loop(begin, end, name="i"):
+            self.k.RAMStore(target, i, zero)
+
+    def tap_by_tap(self, target: Var, line: Expr, left: Expr, group: Expr, zero: Expr) -> None:
+        """Emit one line of a window whose taps lie apart; the target moves past them."""
+        k, shape = self.k, self.shape
+        size = shape.channels // shape.groups
+        for tap in k.loop(0, shape.kernel[1], name="tap"):
+            column = k.let("column", left + tap * shape.dilation)
+            inside = (line >= self.first) & (line < self.last) & (column >= 0) & (column < self.width)
+            with k.when(inside):
+                source = k.line(self.lines, line) + (column * shape.step + group * size)
+                self.copy(target, k.let("source", source), size)
+            with k.otherwise():
+                self.fill(target, 0, size, zero)
+            k.set(target, target + size)
 
     def copy(self, target: Var, source: Expr, size: int) -> None:
         k = self.k
@@ -181,7 +218,7 @@ class ConvSteps:
     def rest_words(self) -> int:
         """Return the words of the channels beyond whole chunks."""
         shape = self.shape
-        return shape.rest * (2 + shape.kernel[0] * shape.words) + 1 if shape.rest else 0
+        return shape.rest * (2 + shape.window_words) + 1 if shape.rest else 0
 
     def step(self) -> Value:
         """Return the bytes from an output pixel to the next."""

@@ -42,22 +42,6 @@ class VectorConv(ConvSteps):
     def rest_words(self) -> int:
         return self.shape.chunk_words if self.shape.rest else 0
 
-    def gather(self, x: Expr, at: Value, group: Expr) -> None:
-        """Emit a pixel's window into the patch at `at`; lines that lie inside are copied at once."""
-        k, shape = self.k, self.shape
-        if not shape.side_by_side_if_long or shape.kernel[1] == 1:
-            super().gather(x, at, group)
-            return
-        left = k.let("from", x * shape.stride - shape.before)
-        inside = (left >= 0) & (left + shape.kernel[1] <= self.width)
-        with k.when(inside & self.first.equals(0) & self.last.equals(shape.kernel[0])):
-            for line in k.loop(0, shape.kernel[0], name="line"):
-                source = k.let("source", k.line(self.lines, line) + left * shape.step)
-                target = k.RegAlloc("target", self.patch + (at + line * shape.line_bytes))
-                self.copy(target, source, shape.run)
-        with k.otherwise():
-            super().gather(x, at, group)
-
     def copy(self, target: Var, source: Expr, size: int) -> None:
         """Emit a copy, sixteen bytes at a time."""
         k, whole = self.k, size - size % VECTOR
@@ -123,8 +107,7 @@ class VectorConv(ConvSteps):
         """Emit the sums of a pass over the weights."""
         k, shape = self.k, self.shape
         sums = [[k.RegAlloc(f"sum{p}{c}", 0) for c in range(channels)] for p in range(pixels)]
-        lines = 1 if shape.joined else shape.kernel[0]
-        bytes_of_run = shape.kernel[0] * shape.run if shape.joined else shape.run
+        lines, bytes_of_run = shape.runs
         for line in k.loop(0, lines, name="line"):
             x = k.let("x", run(line))
             sources = [k.let(f"x{p}", x + p * apart) for p in range(pixels)]

@@ -1,21 +1,25 @@
 """The kernel of layers that pick bytes of their input: a row of the output by a table of places.
 
-Places along a row, and those of a pixel's channels, are no table where each is as far from the next.
+Bytes of a pixel that lie side by side in the input are copied together, a word at a time. Places along a row,
+and those of a pixel's pieces, are no table where each is as far from the next.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Int32
 from onchip.microcontroller.int8.move import Move
-from onchip.microcontroller.kernel_language import Function, Kernel, Kind
+from onchip.microcontroller.kernel_language import Function, Kernel
 from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernels.copies import copied_by_vectors, copied_by_words
 from onchip.microcontroller.kernels.own_use import OwnUse
 
-__all__ = ["MoveShape", "move", "move_use", "place_at", "step_of"]
+__all__ = ["MoveShape", "move", "move_use", "piece_of", "place_at", "step_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +29,13 @@ class MoveShape:
     channels: int
     column: int | None
     channel: int | None
+    """The step from one piece to the next."""
+    piece: int = 1
+    """Bytes of a pixel that lie side by side."""
     rows: int = 0
     """Where tables begin: words of rows in front of them."""
     columns: int = 0
+    vector: bool = False
 
 
 def step_of(places: Int32) -> int | None:
@@ -38,20 +46,30 @@ def step_of(places: Int32) -> int | None:
     return int(steps[0]) if (steps == steps[0]).all() else None
 
 
-def move_use(layer: Move) -> OwnUse:
+def piece_of(places: Int32) -> int:
+    """Return the most places that follow one another in every piece, where all pieces are as long."""
+    ends = np.flatnonzero(np.diff(places) != 1) + 1
+    return int(np.gcd.reduce(np.append(ends, places.size)))
+
+
+def move_use(layer: Move, forms: Forms = "packed") -> OwnUse:
     """Return the kernel of a layer."""
-    column, channel = step_of(layer.columns), step_of(layer.channels)
+    piece = piece_of(layer.channels)
+    pieces = layer.channels[::piece]
+    column, channel = step_of(layer.columns), step_of(pieces)
     words = [int(at) for at in layer.rows]
-    tables = [part for part, step in ((layer.columns, column), (layer.channels, channel)) if step is None]
+    tables = [part for part, step in ((layer.columns, column), (pieces, channel)) if step is None]
     words += [int(at) for part in tables for at in part]
     shape = MoveShape(
         channels=layer.channels.size,
         column=column,
         channel=channel,
+        piece=piece,
         rows=layer.rows.size if tables else 0,
         columns=layer.columns.size if channel is None and column is None else 0,
+        vector=forms == "vector",
     )
-    return OwnUse("move", move, shape, words)
+    return OwnUse("move", move, shape, words, by_forms=partial(move_use, layer))
 
 
 def move(name: str, shape: MoveShape) -> Function:
@@ -59,13 +77,14 @@ def move(name: str, shape: MoveShape) -> Function:
     k = Kernel(name, f"Picks bytes of a map: pixels [x0, x1) of a row, of {shape.channels} channels.")
     lines, out, x0, x1, y = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1"), k.number("y")
     weights = k.flash("weights")
+    copied = copied_by_vectors if shape.vector else copied_by_words
     row = k.let("row", k.line(lines, 0) + k.constant(weights, y, "place"))
     for x in k.loop(x0, x1, name="x"):
         source = k.let("source", row + place_at(k, weights, shape.column, shape.rows, x))
         o = k.let("o", out + x * shape.channels)
-        for c in k.loop(0, shape.channels, name="c"):
+        for c in k.loop(0, shape.channels // shape.piece, name="c"):
             at = place_at(k, weights, shape.channel, shape.rows + shape.columns, c)
-            k.RAMStore(o, c, k.RAMLoad(source, at, Kind.BYTE, name="byte"))
+            copied(k, source + at, o + c * shape.piece, shape.piece)
     return k.finish()
 
 

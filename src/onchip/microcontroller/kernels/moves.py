@@ -6,7 +6,7 @@ pixel reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,17 +14,15 @@ from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Concat, Pad, Resize
 from onchip.microcontroller.int8.reference import bilinear_places, nearest_places
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
-from onchip.microcontroller.kernel_language.ir import Expr, Var, as_expr
+from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernels.copies import copied, copied_by_vectors
 
 __all__ = [
     "ConcatShape",
     "PadShape",
     "ResizeShape",
-    "chunks",
     "concat",
     "concat_shape",
-    "copied",
-    "copied_by_vectors",
     "pad",
     "pad_shape",
     "pad_words",
@@ -33,8 +31,8 @@ __all__ = [
     "resize_words",
 ]
 
-FINE, VECTOR = 10, 16
-"""Bits of a bilinear weight, bytes of a vector."""
+FINE = 10
+"""Bits of a bilinear weight."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,29 +313,3 @@ def _mixed(k: Kernel, lines: Var, columns: tuple[Expr, Expr], across: Expr, down
 def _fill(k: Kernel, o: Expr, begin: int, end: int, value: Expr) -> None:
     if begin < end:
         k.fill(o + begin, value, end - begin)
-
-
-def copied(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0, *, reverse: bool = False) -> None:
-    """Emit the copy of `count` bytes from `row` to `o`, `behind` bytes further."""
-    for i in k.span(0, count, reverse=reverse, name="i"):
-        k.RAMStore(o, i + behind, k.RAMLoad(row, i, Kind.BYTE, name="byte"))
-
-
-def copied_by_vectors(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0) -> None:
-    """Emit the copy between places that do not overlap, sixteen bytes at a time."""
-    for c, some in chunks(k, count, VECTOR):
-        sixteen = k.RAMLoad(row, c, Kind.VECTOR, name="sixteen", count=some)
-        k.RAMStore(o, c + behind, sixteen, Kind.VECTOR, some)
-
-
-def chunks(k: Kernel, count: int, size: int, begin: int = 0) -> Iterator[tuple[Expr, int | None]]:
-    """Emit the loop over chunks from `begin`: their first, and how many if there is no whole chunk.
-
-    The last chunk overlaps those before it where `count` is no multiple.
-    """
-    whole = count - (count - begin) % size
-    if whole > begin:
-        for c in k.loop(begin, whole, size, name="c"):
-            yield c, None
-    if whole < count:
-        yield (as_expr(count - size), None) if count >= size else (as_expr(whole), count - whole)

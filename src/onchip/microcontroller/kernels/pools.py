@@ -17,8 +17,8 @@ from onchip.microcontroller.int8.model import AveragePool, MaxPool, Mean
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernels.copies import copied, copied_by_vectors
 from onchip.microcontroller.kernels.elements_vector import By, by_shift
-from onchip.microcontroller.kernels.moves import copied, copied_by_vectors
 from onchip.microcontroller.kernels.pools_vector import (
     LEAST_CHANNELS,
     MOST_PLACES,

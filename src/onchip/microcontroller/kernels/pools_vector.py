@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from onchip.microcontroller.kernel_language import Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
+from onchip.microcontroller.kernels.copies import chunks
 from onchip.microcontroller.kernels.elements_vector import By
-from onchip.microcontroller.kernels.moves import chunks
 
 __all__ = [
     "LEAST_CHANNELS",

@@ -12,7 +12,7 @@ from onchip.microcontroller.kernel_language import Kernel, Kind
 from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var
 from onchip.microcontroller.kernels.conv_constants import WORD, by_sixteen, run_words
-from onchip.microcontroller.kernels.products import four_taps
+from onchip.microcontroller.kernels.products import by_bytes, four_taps
 from onchip.microcontroller.kernels.windows import unroll_of
 
 __all__ = ["QUAD", "one_sum", "one_words", "padded_rows", "quad_sums", "quad_words"]
@@ -24,8 +24,6 @@ def quad_words(rows: Int8, forms: Forms) -> list[int]:
     """Return the words of four rows of weights [four, run], as `quad_sums` reads them."""
     if forms == "vector":
         return by_sixteen(rows.reshape(QUAD, 1, -1))
-    if _by_words(forms, rows.shape[1]):
-        return [word for two in (rows[:2], rows[2:]) for word in quad_words(two, "plain")]
     return [int(word) for word in run_words(rows).view("<i4").T.ravel()]
 
 
@@ -36,17 +34,14 @@ def quad_sums(
     sums = [k.RegAlloc(f"sum{c}", first[c] if first else 0) for c in range(QUAD)]
     if forms == "vector":
         k.dot_run([sums], [x], w, run, fresh=first is None)
-    elif _by_words(forms, run):
-        for two in (sums[:2], sums[2:]):
-            k.dot_run([two], [x], w, run, piece=WORD)
+    elif by_bytes(forms) and run >= WORD:
+        at = k.let("at", x)
+        k.dot_run([sums], [at], w, run // WORD * WORD, piece=WORD)
+        if run % WORD:
+            four_taps(k, forms, [sums], at, [run - WORD], w)
     else:
         _taps(k, forms, sums, x, w, run)
     return sums
-
-
-def _by_words(forms: Forms, run: int) -> bool:
-    """Return whether two rows at a time are summed in whole words, in a loop of their own."""
-    return forms == "narrow" and run % WORD == 0
 
 
 def one_words(row: Int8) -> list[int]:

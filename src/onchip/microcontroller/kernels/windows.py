@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from onchip.machines.cores import Forms
 from onchip.microcontroller.int8.model import Conv, Depthwise, FullyConnected
-from onchip.microcontroller.kernels.conv_constants import ConvShape
+from onchip.microcontroller.kernels.conv_constants import WORD, ConvShape
 from onchip.microcontroller.kernels.depthwise_constants import CHUNK as DEPTHWISE_CHUNK
 from onchip.microcontroller.kernels.depthwise_constants import VECTOR_CHUNK, DepthwiseShape
 from onchip.microcontroller.kernels.products import by_bytes
@@ -15,6 +15,8 @@ from onchip.microcontroller.kernels.scale import scaled_of
 __all__ = ["conv_shape", "depthwise_shape", "pixels_of", "unroll_of"]
 
 VECTOR = 16
+OF_LOOP, OF_LINE, OF_BYTE = 30, 25, 3
+"""Instructions of a narrow core: a loop over a run, for two channels; to gather a line; to gather a byte."""
 COST = {1: 1.5, 2: 1.1875, 3: 1.0833}
 """Instructions per product of a block of so many pixels and two channels: loads, widenings, dot products."""
 
@@ -55,7 +57,7 @@ def conv_shape(
     along = 0 if columns else 1
     rows, width = layer.output_shape[1:3]
     length = rows if columns else width
-    quads = length == 1 and pixels < 2 and forms != "narrow"
+    quads = length == 1 and pixels < 2
     if isinstance(layer, FullyConnected):
         shape = ConvShape(
             channels=layer.weights.shape[1],
@@ -89,18 +91,22 @@ def conv_shape(
         shape,
         rest=layer.output_shape[3] // layer.groups % shape.chunk,
         unroll=unroll_of(quads, forms),
-        joined=forms == "vector" and shape.gathers and _joins(shape, layer.output_shape[3] // layer.groups),
+        joined=shape.gathers and _joins(shape, layer.output_shape[3] // layer.groups),
     )
     return shape if pixels else replace(shape, pixels=pixels_of(length, shape.gathers))
 
 
 def _joins(shape: ConvShape, outputs: int) -> bool:
-    """Return whether gathering a window as one run costs less than the vectors that it saves."""
+    """Return whether gathering a window as one run costs less than the vectors, or loops, that it saves."""
     lines = shape.kernel[0]
-    if lines == 1:
+    if lines == 1 or shape.forms not in ("vector", "narrow"):
+        return False
+    if shape.forms == "narrow" and lines * shape.run < WORD:
         return False
     if not shape.side_by_side_if_long:
         return True
+    if shape.forms == "narrow":
+        return outputs // 2 * (lines - 1) * OF_LOOP > lines * (OF_LINE + OF_BYTE * shape.run)
     saved = lines * -(-shape.run // VECTOR) - -(-lines * shape.run // VECTOR)
     return outputs * saved * 2 > lines * (2 * -(-shape.run // VECTOR) + 12)
 
