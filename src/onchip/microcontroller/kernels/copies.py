@@ -20,10 +20,10 @@ def copied(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0, *, revers
 
 
 def copied_by_words(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0) -> None:
-    """Emit the copy between places that do not overlap, four bytes at a time, then two, then one."""
+    """Emit the copy between places that do not overlap, four bytes at a time, then two, then one: for few."""
     whole = count - count % WORD
     if whole:
-        for i in k.loop(0, whole, WORD, name="i"):
+        for i in k.loop(0, whole, WORD, name="i", unroll=whole // WORD):
             k.RAMStore(o, i + behind, k.RAMLoad(row, i, Kind.INT, name="four"), Kind.INT)
     if count & 2:
         k.RAMStore(o, whole + behind, k.RAMLoad(row, whole, Kind.HALF, name="two"), Kind.HALF)

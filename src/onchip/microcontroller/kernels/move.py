@@ -1,7 +1,7 @@
 """The kernel of layers that pick bytes of their input: a row of the output by a table of places.
 
-Bytes of a pixel that lie side by side in the input are copied together, a word at a time. Places along a row,
-and those of a pixel's pieces, are no table where each is as far from the next.
+Bytes of a pixel that lie side by side in the input are copied together, and so are pixels that do. Places
+along a row, and those of a pixel's pieces, are no table where each is as far from the next.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from onchip.microcontroller.kernels.copies import copied_by_vectors, copied_by_w
 from onchip.microcontroller.kernels.own_use import OwnUse
 
 __all__ = ["MoveShape", "move", "move_use", "piece_of", "place_at", "step_of"]
+
+LONG = 16
+"""Bytes of a piece from which on it is moved as any number of bytes is: that calls the compiler's library."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +80,28 @@ def move(name: str, shape: MoveShape) -> Function:
     k = Kernel(name, f"Picks bytes of a map: pixels [x0, x1) of a row, of {shape.channels} channels.")
     lines, out, x0, x1, y = k.lines("lines"), k.output("out"), k.number("x0"), k.number("x1"), k.number("y")
     weights = k.flash("weights")
-    copied = copied_by_vectors if shape.vector else copied_by_words
     row = k.let("row", k.line(lines, 0) + k.constant(weights, y, "place"))
+    if shape.column == shape.channels == shape.piece:
+        begin = k.let("begin", x0 * shape.channels)
+        k.move(out + begin, row + begin, (x1 - x0) * shape.channels)
+        return k.finish()
     for x in k.loop(x0, x1, name="x"):
         source = k.let("source", row + place_at(k, weights, shape.column, shape.rows, x))
         o = k.let("o", out + x * shape.channels)
         for c in k.loop(0, shape.channels // shape.piece, name="c"):
             at = place_at(k, weights, shape.channel, shape.rows + shape.columns, c)
-            copied(k, source + at, o + c * shape.piece, shape.piece)
+            _copied(k, shape, source + at, o + c * shape.piece)
     return k.finish()
+
+
+def _copied(k: Kernel, shape: MoveShape, source: Expr, o: Expr) -> None:
+    """Emit the copy of a piece."""
+    if shape.vector:
+        copied_by_vectors(k, source, o, shape.piece)
+    elif shape.piece < LONG:
+        copied_by_words(k, source, o, shape.piece)
+    else:
+        k.move(o, source, shape.piece)
 
 
 def place_at(k: Kernel, weights: Var, step: int | None, table: int, i: Expr) -> Expr:
