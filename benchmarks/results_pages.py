@@ -357,14 +357,15 @@ RESULTS = (
         (
             "joint_graphs.py --into docs/joint.md",
             "joint_networks.py --time-limit 40",
-            "joint_as_nests.py",
+            "joint_as_nests.py --into docs/joint.md",
             "joint_executed.py",
             "joint_floor.py",
         ),
         quick=(Quick("joint_graphs.py"), Quick("joint_floor.py")),
-        needs="an idle core for joint_networks.py's limits",
+        needs="an idle core for the limits of joint_networks.py and joint_as_nests.py",
         idle=1,
-        clock=r"^\| \w+ \| [\w-]+ \|.*\| gap [\d.]+ % \|.*",
+        clock=r"^\| \w+ \| [\w-]+ \|.*\| gap [\d.]+ % \|.*|^\| \w+ \\\* \|.*"
+        r"|^\| [a-z:, -]+ \| [\d,]+ \|(?= [a-z]|$)",  # groups as nests, counted
     ),
     Result(
         "real-run.md",
