@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from mcu_judges import ARENA, Judge
-from mcu_tflm import BOARD, Peer, program
+from mcu_tflm import BOARD, Peer, absolute, program
 from page_marks import write
 
 from onchip.base.errors import OnchipError, TooLargeToEmulate
@@ -468,9 +468,9 @@ def main() -> int:
         action="store_true",
         help="beside --tflm: allocate its tensors and run nothing; adds to what ran with --only-bytes",
     )
-    parser.add_argument("--tflm", type=Path, help="a checkout of tflite-micro")
-    parser.add_argument("--third-party", type=Path, help="a folder with flatbuffers, gemmlowp, ruy")
-    parser.add_argument("--cmsis", type=Path, help="a checkout of CMSIS-NN")
+    parser.add_argument("--tflm", type=absolute, help="a checkout of tflite-micro")
+    parser.add_argument("--third-party", type=absolute, help="a folder with flatbuffers, gemmlowp, ruy")
+    parser.add_argument("--cmsis", type=absolute, help="a checkout of CMSIS-NN")
     parser.add_argument("--objects", type=Path, help="a folder that keeps what is compiled of them")
     parser.add_argument(
         "--sections",

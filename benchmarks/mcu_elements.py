@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mcu_tflm import defined_in
+from mcu_tflm import absolute, defined_in
 from page_marks import write
 
 from onchip.base.errors import OnchipError
@@ -395,7 +395,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cmsis", type=Path, required=True, help="a checkout of CMSIS-NN")
+    parser.add_argument("--cmsis", type=absolute, required=True, help="a checkout of CMSIS-NN")
     parser.add_argument("--cores", default=",".join(core_names()))
     parser.add_argument("--only", default="", help="layers with this text in their names")
     parser.add_argument("--counts", type=Path, help="a file that keeps the counts")

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from mcu_tflm import absolute
 
 from onchip.base.errors import OnchipError
 from onchip.machines.board import Board
@@ -102,7 +103,7 @@ def known() -> list[Conv | Depthwise]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--cmsis", type=Path, required=True, help="a checkout of CMSIS-NN")
+    parser.add_argument("--cmsis", type=absolute, required=True, help="a checkout of CMSIS-NN")
     parser.add_argument("--known", action="store_true", help="the pointwise layers of the docs too")
     parser.add_argument("--pixels", type=int, default=0, help="pixels of a step, instead of the best")
     parser.add_argument("--library", action="store_true", help="the kernels for all shapes instead")

@@ -229,6 +229,11 @@ class Peer:
 
 
 @cache
+def absolute(text: str) -> Path:
+    """Return the folder of an option, wherever compilers run."""
+    return Path(text).resolve()
+
+
 def defined_in(cmsis: Path) -> dict[str, Path]:
     """The source of CMSIS-NN that defines each function and each table."""
     found = {}
@@ -348,11 +353,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--tflm", type=Path, required=True, help="a checkout of tflite-micro")
+    parser.add_argument("--tflm", type=absolute, required=True, help="a checkout of tflite-micro")
     parser.add_argument(
-        "--third-party", type=Path, required=True, help="a folder with flatbuffers, gemmlowp, ruy"
+        "--third-party", type=absolute, required=True, help="a folder with flatbuffers, gemmlowp, ruy"
     )
-    parser.add_argument("--cmsis", type=Path, required=True, help="a checkout of CMSIS-NN")
+    parser.add_argument("--cmsis", type=absolute, required=True, help="a checkout of CMSIS-NN")
     parser.add_argument("--core", default="cortex-m4", choices=core_names())
     parser.add_argument("--objects", type=Path, help="a folder that keeps what was compiled")
     parser.add_argument("--into", type=Path, help="a page that has the marks of this table")
