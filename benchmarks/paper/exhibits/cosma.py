@@ -117,8 +117,9 @@ EQUATIONS = (
         "inputs are resident where they are read",
         f"{EQUATIONS_TEST}::test_eq_5_as_printed_lets_nothing_run_first",
         "differs",
-        "as printed, with as many steps as operators, as in III-F, nothing can run first; with inputs created"
-        " at the step that reads them, and nothing else changed, it can; with a step before the first, too",
+        "as printed, with as many steps as operators, as in III-F, no operator that reads a network input"
+        " can run first; with inputs created at the step that reads them, and nothing else changed, it can;"
+        " with a step before the first, too. One that reads nothing can run first as printed",
     ),
     equation("6", "outputs of one operator are created together", AGREE),
     equation("7", "created once", AGREE),
@@ -157,7 +158,9 @@ EQUATIONS = (
         "17",
         "least bytes in a given order",
         f"{STRATEGY_TEST}::test_the_ilp_and_the_search_agree",
-        reason="the model's objective, with lifetimes by that order",
+        "differs",
+        "the sum of eq. 12, word for word, so with its two charges: an output's spill, and an input's first,"
+        " which eq. 4 asks for; without these, and nothing else changed, the value is the search's",
     ),
 )
 
