@@ -103,17 +103,18 @@ def drawn_order(random: Random, dag: Dag) -> list[int]:
 
 def depth_first(dag: Dag) -> list[int]:
     """The topological order that goes on from a node to what reads it as long as it can."""
-    done: list[int] = []
-
-    def go(v: int) -> None:
-        if v not in done:
-            for after in bits(dag.successors[v]):
-                go(after)
-            done.append(v)
-
-    for v in range(len(dag)):
-        go(v)
-    return done[::-1]
+    done: dict[int, None] = {}
+    for first in range(len(dag)):
+        way = [] if first in done else [(first, iter(bits(dag.successors[first])))]
+        while way:
+            v, left = way[-1]
+            after = next((y for y in left if y not in done), None)
+            if after is None:
+                done[v] = None
+                way.pop()
+            else:
+                way.append((after, iter(bits(dag.successors[after]))))
+    return [*reversed(done)]
 
 
 def searches(options: FusionOptions) -> Iterator[str]:

@@ -261,7 +261,7 @@ RESULTS = (
             Quick("paper/optimus.py --only fig2 fig7 fig14 fig15 fig17 fig19 --networks [avgms]*"),
             Quick("paper/optimus.py --only fig1 fig16 --networks [avs]*"),
             Quick("paper/optimus.py --only fig12"),
-            Quick("paper/optimus.py --only larger graphs"),
+            Quick("paper/optimus.py --only larger graphs line"),
         ),
         needs="pip install 'onchip[docs]'",
         clock=r"^\| (?:NASNet|mean) \|.*|[\d,.]+ \\\* \([\d.]+ %\)",

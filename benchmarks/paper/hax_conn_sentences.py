@@ -5,7 +5,7 @@ from __future__ import annotations
 from hax_conn_cases import OWN, TEN, side_by_side
 from hax_conn_figures import THREE
 from hax_conn_rivals import MOST, divided_rival
-from hax_conn_setup import on_setup
+from hax_conn_setup import SCENARIO_2, on_setup
 from hax_conn_strength import baselines_at
 from hax_conn_tables import on_orin, units_of
 
@@ -15,7 +15,6 @@ __all__ = [
 ]  # fmt: skip
 
 HERALD_AND_H2H = ("Herald-like", "H2H-like")
-SCENARIO_2 = (1, 2, 6, 10)
 
 
 def over_four_most(contention: str, of: tuple[int, ...] = SCENARIO_2) -> float:

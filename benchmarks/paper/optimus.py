@@ -31,12 +31,13 @@ from optimus_causes_tried import TRIED
 from optimus_claims import NEEDS, claims
 from optimus_data import Data, Row
 from optimus_graphs import GRAPHS
+from optimus_lines import LINE_PARTS
 from optimus_parts import PARTS
 from optimus_schemes import NETWORKS, Bench
 from optimus_tables import TABLES
 from page_marks import Section, write
 
-ALL = PARTS | CAUSES | MORE_CAUSES | TRIED | GRAPHS
+ALL = PARTS | CAUSES | MORE_CAUSES | TRIED | GRAPHS | LINE_PARTS
 SECTIONS = {"claims": (claims, NEEDS), **TABLES}
 
 

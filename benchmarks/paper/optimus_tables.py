@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from optimus_data import FEWER_LEVELS, LABELS, READINGS, Data, Row, energy, head, less, mega, starred
 from optimus_executed import accuracy
 from optimus_graphs import graphs
+from optimus_lines import lines
 from optimus_more_tables import by_buffer, directions, groups, intervals, on_squeezenet, standing
 from optimus_paper import TABLE_4, TABLE_4_NETWORKS, TABLE_5
 from optimus_schemes import LEVELS, NETWORKS, OLDER
@@ -284,6 +285,7 @@ TABLES: dict[str, tuple[Callable[[Data], Iterator[str]], tuple[str, ...]]] = {
     "fig12": (fig12, ("fig12",)),
     "fig13": (fig13, ("fig13", "cause-energy", "cause-registers", "cause-latency", "cause-overlap")),
     "fig14": (fig14, ("fig13", "cause-words", "cause-concats", "cause-widths", "cause-room")),
+    "line": (lines, ("cause-line",)),
     "fig15": (fig15, ("fig13",)),
     "fig16": (fig16, ("fig16",)),
     "larger": (buffers, ("cause-larger", "cause-smaller")),

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from large_cases import with_campaign
+from onchip.network import bits
+from onchip.planners.fusion.reproduced.dag import Dag
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "paper")]
@@ -30,6 +32,7 @@ from optimus_claims_sentences import (  # noqa: E402
 )
 from optimus_data import LABELS, Data, mega  # noqa: E402
 from optimus_graphs import GRAPHS  # noqa: E402
+from optimus_lines import LINE_PARTS, LINES, adjacent, inside  # noqa: E402
 from optimus_online import merged, obeying  # noqa: E402
 from optimus_parts import PARTS  # noqa: E402
 from optimus_schemes import NETWORKS, Bench  # noqa: E402
@@ -51,7 +54,7 @@ def page(section: str) -> tuple[str, ...]:
 
 @cache
 def measured(parts: tuple[str, ...], networks: tuple[str, ...]) -> Data:
-    every = PARTS | CAUSES | MORE_CAUSES | TRIED | GRAPHS
+    every = PARTS | CAUSES | MORE_CAUSES | TRIED | GRAPHS | LINE_PARTS
     return Data(
         {"part": part, "network": name} | record
         for part in parts
@@ -122,6 +125,35 @@ def test_claims_on_the_chips_inside() -> None:
 def test_figs_13_14_15(section: str) -> None:
     """Words, energy and time of every scheme under both sets of options."""
     hold(section, "squeezenet1_0")
+
+
+FIGURE_5 = Dag.from_edges(8, [(0, 1), (1, 2), (0, 3), (3, 4), (0, 5), (5, 6), (2, 7), (4, 7), (6, 7)])
+"""A concat, three branches of two convolutions, listed branch after branch, and what joins them."""
+
+
+def test_the_groups_that_efficient_s_never_finds() -> None:
+    """{Conv1, Conv4} and its like: intervals of the listing and depth first, none breadth first."""
+    assert inside(FIGURE_5) == [(1, 2), (3, 4), (5, 6)]
+    found = {title: adjacent(FIGURE_5, order(FIGURE_5)) for title, order in LINES.items()}
+    assert found == {"as listed": 3, "breadth first": 0, "depth first": 3}
+    for order in LINES.values():
+        line = list(order(FIGURE_5))
+        assert sorted(line) == list(range(8))
+        assert all(line.index(a) < line.index(b) for a in range(8) for b in bits(FIGURE_5.successors[a]))
+    hold("line", "squeezenet1_0", "googlenet")
+
+
+def test_what_is_left_of_the_full_spaces_gain_by_efficient_ss_line() -> None:
+    """Something breadth first, and nothing depth first on three networks."""
+    rows = [line.strip("| ").split(" | ") for line in page("line")[2:]]
+    gains = {(row[0], row[1]): row[8] for row in rows}
+    branched = ("GoogLeNet", "ResNet-18", "ResNet-50", "ResNet-152", "SqueezeNet")
+    breadth = [gains[name, "breadth first"] for name in branched]
+    assert breadth == ["13.4 %", "0.9 %", "0.2 %", "0.1 %", "0.9 %"]
+    none = [name for name in branched if gains[name, "depth first"] == "0.0 %"]
+    claims = {row[0]: row[4] for row in (x.strip("| ").split(" | ") for x in page("claims")) if len(row) > 4}
+    (why,) = (text for claim, text in claims.items() if claim.startswith("branched networks gain"))
+    assert f"breadth first the gain is 0.1 % at least, depth first nothing on {', '.join(none)} (" in why
 
 
 @pytest.mark.thorough

@@ -407,15 +407,16 @@ def test_h2h_does_not_over_subscribe_the_dla_in_experiment_8() -> None:
 
 
 def test_rivals_take_longer_than_they_expect_by_the_most_of_their_own_table() -> None:
-    """First come over expected, as the table has both, is what the first table says at most."""
+    """First come over expected in scenario 2, as the table has both, is what the first table says at most."""
     shares = [
         float(come) / float(expected) - 1
         for row in cells("rivals")
-        if row[0].isdigit()
+        if row[0] in ("1", "2", "6", "10")
         for expected, come in ((row[2], row[4]), (row[6], row[8]))
     ]
+    assert min(shares) >= 0
     claims = {row[0]: row[2] for row in cells("claims")}
-    said = float(claims["Herald and H2H take longer than they expect, %: most of Table 6"])
+    said = float(claims["Herald and H2H take longer than they expect, %: most of scenario 2"])
     assert said == pytest.approx(100 * max(shares), abs=0.3)
     strengths = {row[0]: row[-2:] for row in cells("strength")}
     assert float(strengths["1"][1]) == said

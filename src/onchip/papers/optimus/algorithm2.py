@@ -3,10 +3,10 @@
 A map kept whole takes `full` bytes, a streamed one `slim` (T_c channels of it). An operator that sums over
 its input channels cannot have both its input and its output streamed, so no two neighbours may be (section
 5.2). `tree_dp` is the listing as its prose describes it: in reversed topological order dp[l][1] = slim + sum
-over readers of dp[.][0], dp[l][0] = full + sum over readers of min(dp[.][0], dp[.][1]). On a tree that is
-exact. On a group that forks and joins, each parent of a map with two parents pays for it, and the parents
-may decide it differently: `IsoaChoice.torn` names such maps. The intended problem is a minimum-weight
-independent set, which `independent_set` solves exactly on any graph.
+over readers of dp[.][0], dp[l][0] = full + sum over readers of min(dp[.][0], dp[.][1]). Where no map has two
+parents that is exact. Where branches join, even in a tree, each parent of a map with two parents pays for
+it, and the parents may decide it differently: `IsoaChoice.torn` names such maps. The intended problem is a
+minimum-weight independent set, which `independent_set` solves exactly on any graph.
 """
 
 from __future__ import annotations

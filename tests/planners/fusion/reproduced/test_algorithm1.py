@@ -152,7 +152,7 @@ def test_the_independent_set_is_the_best_one(seed: int, nodes: int) -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(1, 9))
-def test_the_tree_dp_is_exact_on_trees(seed: int, nodes: int) -> None:
+def test_the_tree_dp_is_exact_where_no_map_has_two_parents(seed: int, nodes: int) -> None:
     random = Random(seed)
     tree = Dag.from_edges(nodes, [(random.randrange(v), v) for v in range(1, nodes)])
     full = [random.randint(1, 30) for _ in range(nodes)]

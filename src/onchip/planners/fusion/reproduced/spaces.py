@@ -43,7 +43,8 @@ def dnnvm_lines(dag: Dag) -> tuple[tuple[int, ...], ...]:
 def efficient_s_lines(dag: Dag) -> tuple[tuple[int, ...], ...]:
     """Return Efficient-S' space: the graph as one line, in the given topological order.
 
-    The paper does not state the order of the line; every topological order is a valid proxy.
+    The paper does not state the order of the line. In its example branches lie side by side, as
+    breadth first; in the order of most networks they lie one after the other.
     """
     return (dag.order,)
 
