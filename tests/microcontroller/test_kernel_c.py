@@ -162,3 +162,20 @@ def test_any_compiler_leaves_the_interpreter_s_bytes(tmp_path: Path) -> None:
     sane = ["-fsanitize=undefined", "-fno-sanitize=pointer-overflow", "-fno-sanitize-recover=all"]
     subprocess.run(["cc", *flags, *sane, "main.c", "-o", "main"], cwd=tmp_path, check=True)
     assert subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout == expected
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no cross compiler")
+@pytest.mark.parametrize("how", ["-O3", "-Os", "-O2 -fno-omit-frame-pointer", "-O2 -ffixed-r9", "-O0"])
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3"])
+def test_the_loops_in_assembler_compile_however_the_user_compiles(
+    core: str, how: str, tmp_path: Path
+) -> None:
+    """Thumb-1 has few registers: compilers for size, or with one of them taken, give fewer."""
+    sums = ", ".join(f"s + {i}" for i in range(4))
+    body = f"dot_words_1x2(s, s + 1, x, &w, 64);\n    dot_words_1x4({sums}, x, &w, 64);"
+    text = f"void f(int32_t *s, const int8_t *x, const int32_t *w)\n{{\n    {body}\n}}\n"
+    (tmp_path / "main.c").write_text(
+        c_prelude() + "\nvoid f(int32_t *, const int8_t *, const int32_t *);\n" + text
+    )
+    command = ["arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", *how.split()]
+    subprocess.run([*command, "-Wall", "-Werror", "-c", "main.c"], cwd=tmp_path, check=True)
