@@ -145,7 +145,7 @@ class ConvSteps:
                 self.tap_by_tap(target, line, left, group, zero)
             else:
                 self.line_at_once(target, line, left, taps, zero)
-            behind = shape.run if together else 0
+            behind = shape.run if together else 0  # tap by tap, the target has moved past the run
             for missing in range(shape.line_bytes - shape.run):
                 k.RAMStore(target, behind + missing, zero)
 

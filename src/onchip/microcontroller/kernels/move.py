@@ -39,6 +39,7 @@ class MoveShape:
     """Where tables begin: words of rows in front of them."""
     columns: int = 0
     vector: bool = False
+    """Pieces are copied by vectors."""
 
 
 def step_of(places: Int32) -> int | None:
