@@ -212,7 +212,7 @@ def campaign(asked: argparse.Namespace) -> Iterator[Planned]:
     for at in asked.chips:
         chip = load_chip(at)
         for name in fnmatch.filter(zoo.names(), asked.only):
-            source = onchip.load(f"zoo:{name}", dtype="int16" if chip.element == "int16" else "int8")
+            source = onchip.load(f"zoo:{name}", dtype=chip.element)
             plan = planned(source.network, chip, asked.time_limit, nests=False)
             if plan is None:
                 continue

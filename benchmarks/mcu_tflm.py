@@ -228,12 +228,12 @@ class Peer:
         raise MissingOperator(name)
 
 
-@cache
 def absolute(text: str) -> Path:
     """Return the folder of an option, wherever compilers run."""
     return Path(text).resolve()
 
 
+@cache
 def defined_in(cmsis: Path) -> dict[str, Path]:
     """The source of CMSIS-NN that defines each function and each table."""
     found = {}

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from onchip.machines.cores import core_names
+
 __all__ = [
     "BUSY", "DECIMAL", "KEPT", "RESULTS", "ROOT", "Quick", "Result", "filled", "idle_cores", "lacking",
     "wanting",
@@ -93,15 +95,6 @@ ROW_FILES = (
     f" {MODELS}/pretrainedResnet_quant.tflite {DETECTORS}/movenet_singlepose_192.tflite"
 )
 VELA_FILES = " ".join(name for name in MCU_FILES.split() if "320kb" not in name)
-KERNEL_CORES = (
-    "cortex-m4",
-    "cortex-m0plus",
-    "cortex-m3",
-    "cortex-m7",
-    "cortex-m33",
-    "cortex-m55",
-    "rv32imc",
-)
 MCU_MADE = "made:mcunet_vww made:mcunet_320kb made:vww_96 made:resnet8 made:kws made:ad01"
 
 RESULTS = (
@@ -229,7 +222,7 @@ RESULTS = (
         "kernels.md",
         (
             f"mcu_shared.py --into docs/kernels.md {MCU_FILES}",
-            *(f"mcu_kernels.py --cmsis {{kept}}/CMSIS-NN --core {core} {MCU_FILES}" for core in KERNEL_CORES),
+            *(f"mcu_kernels.py --cmsis {{kept}}/CMSIS-NN --core {core} {MCU_FILES}" for core in core_names()),
             "mcu_kernels.py --cmsis {kept}/CMSIS-NN --known",
             "mcu_elements.py --cmsis {kept}/CMSIS-NN --into docs/kernels.md",
         ),
