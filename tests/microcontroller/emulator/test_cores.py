@@ -145,12 +145,31 @@ def small_network() -> Int8Model:
     return model_of(b.file(b.fully_connected(x, 7)), name="small", where="small")
 
 
+@cache
+def edges() -> Int8Model:
+    """Return a network whose windows are cut, by taps of fewer bytes than a word, a vector, and of more."""
+    b = Builder(seed=6)
+    x = b.conv(b.input((1, 6, 7, 3)), 12, (2, 5))
+    x = b.conv(b.conv(x, 20, 3), 4, 3)
+    x = b.conv(b.conv(b.conv(x, 9, 3), 6, 3), 33, 2)
+    return model_of(b.file(b.conv(x, 4, 3, dilation=2)), name="edges", where="edges")
+
+
+@pytest.mark.thorough
+@on_each("cortex-m0plus", "cortex-m55", "rv32imc")
+def test_edges_of_windows_are_gathered_right_on_every_core(core: Core, tmp_path: Path) -> None:
+    plan = plan_segments(network_of(edges()), 1 << 20, SegmentOptions())
+    sources = sources_of(plan, edges(), forms=CORES[core].forms)
+    assert verify(sources, edges(), board(core), tmp_path, runs=2).match
+
+
 @pytest.mark.thorough
 @on_each("cortex-m0plus", "cortex-m3", "cortex-m55", "rv32imc")
 def test_a_network_makes_the_reference_s_bytes_on_every_core(core: Core, tmp_path: Path) -> None:
     model = small_network()
     plan = plan_segments(network_of(model), 1 << 20, SegmentOptions())
-    run = verify(sources_of(plan, model), model, board(core), tmp_path, runs=2)
+    sources = sources_of(plan, model, forms=CORES[core].forms)
+    run = verify(sources, model, board(core), tmp_path, runs=2)
     also = CORES[core].also
     assert run.match
     assert run.machines == (CORES[core].machine.name, *((also.name,) if also else ()))

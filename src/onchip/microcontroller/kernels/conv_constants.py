@@ -102,6 +102,18 @@ class ConvShape:
         return self.padded or not self.side_by_side
 
     @property
+    def line_at_once(self) -> bool:
+        """True if a patch is gathered line by line; else tap by tap.
+
+        A core with vectors copies a tap at once, so a cut line costs it more than its taps. It gathers lines
+        where every window is gathered, cut or not, and where taps are many and short.
+        """
+        if not self.side_by_side_if_long or self.kernel[1] == 1:
+            return False
+        short = self.channels < WORD and self.kernel[1] >= WORD
+        return self.forms != "vector" or not self.side_by_side or short
+
+    @property
     def line_bytes(self) -> int:
         """The bytes of one line of a patch."""
         return self.run if self.joined else max(self.run, WORD)

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from onchip.microcontroller.kernel_language import Function, Kernel, Kind
 from onchip.microcontroller.kernel_language.builder import Value
 from onchip.microcontroller.kernel_language.ir import Const, Expr, Var, as_expr
-from onchip.microcontroller.kernels.conv_constants import WORD, ConvShape
+from onchip.microcontroller.kernels.conv_constants import ConvShape
+from onchip.microcontroller.kernels.copies import copied_by_words
 from onchip.microcontroller.kernels.scale import HEAD_WORDS, Scaler
 
 __all__ = ["FIRST", "ConvSteps"]
@@ -137,15 +138,14 @@ class ConvSteps:
         k, shape = self.k, self.shape
         zero = k.let("zero", -self.scaler.input_offset)
         left = k.let("leftmost", x * shape.stride - shape.before)
-        together = shape.side_by_side_if_long and shape.kernel[1] > 1
-        taps = self.taps_inside(left) if together else None
+        taps = self.taps_inside(left) if shape.line_at_once else None
         for line in k.loop(0, shape.kernel[0], name="line"):
             target = k.RegAlloc("target", self.patch + (at + line * shape.line_bytes))
             if taps is None:
                 self.tap_by_tap(target, line, left, group, zero)
             else:
                 self.line_at_once(target, line, left, taps, zero)
-            behind = shape.run if together else 0  # tap by tap, the target has moved past the run
+            behind = shape.run if taps else 0  # tap by tap, the target has moved past the run
             for missing in range(shape.line_bytes - shape.run):
                 k.RAMStore(target, behind + missing, zero)
 
@@ -191,13 +191,8 @@ class ConvSteps:
             k.set(target, target + size)
 
     def copy(self, target: Var, source: Expr, size: int) -> None:
-        k = self.k
-        whole = size - size % WORD
-        if whole:
-            for i in k.loop(0, whole, WORD, name="i"):
-                k.RAMStore(target, i, k.RAMLoad(source, i, Kind.INT, name="four"), Kind.INT)
-        for at in range(whole, size):
-            k.RAMStore(target, at, k.RAMLoad(source, at, Kind.BYTE, name="one"))
+        """Emit a copy between places that do not overlap."""
+        copied_by_words(self.k, source, target, size)
 
     def each(self) -> Expr:
         """Return the outputs of a group."""

@@ -15,6 +15,7 @@ from onchip.microcontroller.kernel_language.intrinsics import call
 from onchip.microcontroller.kernel_language.ir import Expr, Var, as_expr
 from onchip.microcontroller.kernels.conv_constants import CONV_HEAD
 from onchip.microcontroller.kernels.conv_steps import FIRST, ConvSteps
+from onchip.microcontroller.kernels.copies import copied_by_vectors
 
 __all__ = ["VectorConv"]
 
@@ -43,15 +44,7 @@ class VectorConv(ConvSteps):
         return self.shape.chunk_words if self.shape.rest else 0
 
     def copy(self, target: Var, source: Expr, size: int) -> None:
-        """Emit a copy, sixteen bytes at a time."""
-        k, whole = self.k, size - size % VECTOR
-        if whole:
-            for i in k.loop(0, whole, VECTOR, name="i"):
-                k.RAMStore(target, i, k.RAMLoad(source, i, Kind.VECTOR, name="sixteen"), Kind.VECTOR)
-        for at in range(whole, size - size % 4, 4):
-            k.RAMStore(target, at, k.RAMLoad(source, at, Kind.INT, name="four"), Kind.INT)
-        for at in range(size - size % 4, size):
-            k.RAMStore(target, at, k.RAMLoad(source, at, Kind.BYTE, name="one"))
+        copied_by_vectors(self.k, source, target, size)
 
     def channels(
         self,

@@ -20,11 +20,10 @@ def copied(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0, *, revers
 
 
 def copied_by_words(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0) -> None:
-    """Emit the copy between places that do not overlap, four bytes at a time, then two, then one: for few."""
+    """Emit the copy between places that do not overlap, four bytes at a time, then two, then one."""
     whole = count - count % WORD
-    if whole:
-        for i in k.loop(0, whole, WORD, name="i", unroll=whole // WORD):
-            k.RAMStore(o, i + behind, k.RAMLoad(row, i, Kind.INT, name="four"), Kind.INT)
+    for i in k.loop(0, whole, WORD, name="i") if whole >= VECTOR else range(0, whole, WORD):
+        k.RAMStore(o, i + behind, k.RAMLoad(row, i, Kind.INT, name="four"), Kind.INT)
     if count & 2:
         k.RAMStore(o, whole + behind, k.RAMLoad(row, whole, Kind.HALF, name="two"), Kind.HALF)
     if count & 1:
@@ -32,7 +31,10 @@ def copied_by_words(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0) 
 
 
 def copied_by_vectors(k: Kernel, row: Expr, o: Expr, count: int, behind: int = 0) -> None:
-    """Emit the copy between places that do not overlap, sixteen bytes at a time."""
+    """Emit the copy between places that do not overlap, sixteen bytes at a time; few whole words by words."""
+    if count < VECTOR and count % WORD == 0:
+        copied_by_words(k, row, o, count, behind)
+        return
     for c, some in chunks(k, count, VECTOR):
         sixteen = k.RAMLoad(row, c, Kind.VECTOR, name="sixteen", count=some)
         k.RAMStore(o, c + behind, sixteen, Kind.VECTOR, some)
