@@ -258,7 +258,8 @@ def _of_layer(layer: Layer, fitted: Fitted) -> float:
 
 def _same(one: Fitted, other: Fitted) -> bool:
     return one.keys() == other.keys() and all(
-        np.allclose(one[kind], other[kind], rtol=0.01, atol=0.01) for kind in one
+        len(one[kind]) == len(other[kind]) and np.allclose(one[kind], other[kind], rtol=0.01, atol=0.01)
+        for kind in one
     )
 
 
