@@ -60,7 +60,7 @@ def _on_average(records: list[Row]) -> Iterator[Claim]:
             why = NEITHER if (at, tensors) != ("MR", None) else LISTED
             yield Claim(
                 f"accesses fewer on average, ten networks, {limit}: {words}",
-                "84 %",
+                "84 %" if tensors is None else "84 %, not by setting",
                 ", ".join(f"{graph} {percent(share)}" for graph, share in shares.items()),
                 "between" if between else yes(False),
                 "[what is an operator](#traffic-removed) moves ours to either side of it" if between else why,

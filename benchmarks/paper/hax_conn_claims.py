@@ -372,7 +372,7 @@ def _of_contention() -> Iterator[Claim]:
         "75",
         lambda c: percent(max(_surprised(on_setup(n, c).found) for n in SCENARIO_2)),
         near(75.0, 10.0),
-        "the text says wrong by up to so much, in no direction; [at 2 and 2.5 times"
+        "the text says wrong by up to so much, as contention is left out; [at 2 and 2.5 times"
         f" `light`](#how-strong-contention-is) {percent(at_strength(2).surprise)} and"
         f" {percent(at_strength(2.5).surprise)}; as a share of the time that they take"
         f" {percent(_of_longer(at_strength(4).surprise))} at four",

@@ -70,9 +70,10 @@ def fig_9(found: Measured) -> Iterator[str]:
 def fig_10(found: Measured) -> Iterator[str]:
     yield (
         "For every branch, in the order in which it runs, the layer with the least to spare: KB that it"
-        " requires beside the module's input, and KB that are available to it (the buffer without the"
-        " inputs of the modules that the layer is in and without what earlier branches left), both with"
-        " processing I. A module with a branch that requires more runs with II.\n"
+        " requires beside the module's input, with 128 bytes of biases for 32 channels, and KB that are"
+        " available to it (the buffer without the inputs of the modules that the layer is in and without what"
+        " earlier branches left), both with processing I. A module with a branch that requires more runs with"
+        " II.\n"
     )
     most = max(len({layer.branch for layer in p.layers}) for p in found.again)
     yield "| module | " + " | ".join(f"branch {i + 1}" for i in range(most)) + " | processing |"

@@ -69,7 +69,8 @@ FIGURES = (
         f"{PAGE}#fig-5-two-copies-of-a-network-on-orin",
         f"{SHOWN}::test_googlenet_twice_on_orin_has_a_middle_on_the_gpu",
         "agrees",
-        "one copy begins on the GPU and one ends there, and both have a middle there, under `light`",
+        "read as 1-95 of one copy and 38-149 of the other: one copy begins on the GPU and one ends there, and"
+        " both have a middle there, under `light`",
     ),
     Exhibit(
         "Fig. 6",
@@ -367,7 +368,8 @@ CLAIMS = (
         f"{PAGE}#how-strong-contention-is",
         f"{SHOWN}::test_rivals_take_longer_than_they_expect_by_the_most_of_their_own_table",
         "not explained",
-        "the text gives no direction; here they take longer than estimated, by 24.6 % at most under `light`,"
+        "the text blames contention, by which estimates are too low; here they take longer than estimated,"
+        " by 24.6 % at most under `light`,"
         " in experiment 6 of its four, 1, 2, 6 and 10. Tried:"
         " 2 and 2.5 times its contention, 53.5 and 79.3, as a share of"
         " the time that they take 74.9 at four; other figures need other strengths",

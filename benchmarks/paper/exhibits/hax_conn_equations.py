@@ -64,8 +64,9 @@ EQUATIONS = (
         "test_errata.py::test_eq_7_forgets_the_time_without_contention_that_the_judge_counts",
         "as printed it has no term for the time without contention, and squares the slowdown: of a group of"
         " 4 ms that shares the memory for its first 1 ms at slowdown 2 it makes 2, where the judge has 4.5,"
-        " of one that shares it throughout 16 for 8; averaged over all groups that overlap it is up to 39 %"
-        " below the judge on the same intervals with true overlaps, and up to 48 % above with eq. 8's",
+        " of one that shares it throughout 16 for 8. On the judge's intervals of six schedules of GoogleNet"
+        " twice the slower copy's latency, averaged over all groups that overlap, is up to 39 % below the"
+        " judge with true overlaps, and up to 48 % above with eq. 8's",
         "differs",
     ),
     equation(

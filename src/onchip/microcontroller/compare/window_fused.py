@@ -25,6 +25,9 @@ class Bottleneck:
     first: int
     end: int
     bytes: int
+    """With the walk from the map's first pixel or from its last, whichever takes less."""
+    walked_bytes: int
+    """With the walk from the first pixel, as the paper describes it."""
     macs: int
 
 
@@ -94,18 +97,20 @@ def _fused(lives: Lives, first: int, end: int) -> Bottleneck:
     workspace = (window + 1) * net.maps[expand.makes].pixel + net.maps[project.makes].pixel
     workspace += max(layer.workspace for layer in net.layers[first:end])
     given, out = net.maps[source].bytes, net.maps[made].bytes
-    ends = given + out
+    ends = walked = given + out
     if lives.last[source] < end and source not in net.network.outputs:
         both = (net, net.mirrored())
-        apart = min(_distance(list(_moments(way, first, end))) for way in both)
-        ends = min(ends, max(given + apart, out))
+        apart = [_distance(list(_moments(way, first, end))) for way in both]
+        ends, walked = (min(ends, max(given + least, out)) for least in (min(apart), apart[0]))
     beside = lives.beside(first, (source,))
     inside = sum(_taken(across.rows[0].reads((y, y + 1))) for y in range(net.maps[across.makes].rows)) * sum(
         _taken(across.columns[0].reads((x, x + 1))) for x in range(net.maps[across.makes].columns)
     )
     pixels = net.maps[made].rows * net.maps[made].columns
     rest = sum(layer.macs for layer in net.layers[first + 1 : end])
-    return Bottleneck(first, end, ends + workspace + beside, inside * expand.macs + pixels * rest)
+    beside += workspace
+    work = inside * expand.macs + pixels * rest
+    return Bottleneck(first, end, ends + beside, walked + beside, work)
 
 
 def _taken(lines: tuple[int, int]) -> int:
