@@ -67,7 +67,7 @@ INPUT, WEIGHTS, BIAS, CONV, POOL, SUM = range(6)
         (CONV, {"scales": (-1.0,)}, "CONV_2D.0: has map3 with scale -1.0"),
         (CONV, {"scales": (float("nan"),)}, "CONV_2D.0: has map3 with scale nan"),
         (CONV, {"scales": (float("inf"),)}, "CONV_2D.0: has map3 with scale inf"),
-        (CONV, {"scales": (1e-44,)}, "CONV_2D.0: has map3 with scale"),
+        (CONV, {"scales": (1e-44,)}, "CONV_2D.0: scales by"),
         (CONV, {"scales": (1e-20,)}, "CONV_2D.0: scales by"),
         (CONV, {"zero_points": (200,)}, "CONV_2D.0: has map3 with zero point 200, which is no INT8"),
         (CONV, {"scales": (1.0, 1.0), "zero_points": (0, 0)}, "CONV_2D.0: has map3 with 2 scales"),

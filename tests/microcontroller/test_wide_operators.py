@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from onchip.base.errors import ModelError
 from onchip.check import check
 from onchip.machines.board import Board
 from onchip.microcontroller.emulator.verify import inputs_of, verify
+from onchip.microcontroller.int8.factors import Scale
 from onchip.microcontroller.int8.model import Int8, Int8Model
 from onchip.microcontroller.int8.move import MOVES
 from onchip.microcontroller.int8.read import model_of
@@ -258,3 +260,23 @@ def test_states_that_are_not_sound_are_refused(spoil: Callable[[WideBuilder], st
         model_of(b.file(end), name="net", where="net.tflite")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_zeros_need_no_scale() -> None:
+    """Some files multiply by a first state of zeros of scale 0; the product's scale is next to nothing."""
+    b = WideBuilder(3)
+    x, shape = b.input((1, 2, 3, 4)), (1, 2, 3, 4)
+    zeros = FileTensor("zeros", shape, "INT8", np.zeros(shape, np.int8), (0.0,), (0,))
+    product = b._made(FileOperator("MUL", (), (), "MulOptions"), [x], shape, Scale(3.6e-43, 0), [zeros])
+    content = b.file(b.add(product, x))
+    model = model_of(content, name="zeros", where="zeros")
+    for seed in range(3):
+        inputs = split(model, inputs_of(model, 1, seed=seed)[0])
+        assert [y.tobytes() for y in run(model, inputs)] == [
+            y.tobytes() for y in tflm(content, model, inputs)
+        ]
+    ones = replace(zeros, data=np.ones(shape, np.int8))
+    b = WideBuilder(3)
+    b._append(FileOperator("MUL", (), (), "MulOptions"), [b.input(shape)], shape, Scale(3.6e-43, 0), [ones])
+    with pytest.raises(ModelError, match="has zeros1 with scale 0"):
+        model_of(b.file(), name="ones", where="ones")

@@ -87,6 +87,13 @@ def svdfs(b: WideBuilder) -> list[Map]:
     return [b.fully_connected(b.svdf(x, 4, 1, 3, wide=True), 4)]
 
 
+def small_cells(b: WideBuilder) -> list[Map]:
+    """Cells on scales below that of the tanh, whose numbers it shifts to the right."""
+    x = b.lstm(b.input((1, 3, 10)), 6, cell=2.0**-17)
+    y = b.lstm(x, 5, cell=2.0**-13)
+    return [b.reshape(y, (1, 15)), b.reshape(b.lstm(x, 5, cell=2.0**-20), (1, 15))]
+
+
 def lstms(b: WideBuilder) -> list[Map]:
     return [b.fully_connected(b.reshape(b.lstm(b.lstm(b.input((1, 3, 10)), 6), 5), (1, 15)), 4)]
 
@@ -104,5 +111,6 @@ WIDE: dict[str, Make] = {
     "streaming": streaming,
     "SVDF": svdfs,
     "LSTM": lstms,
+    "LSTM with small cells": small_cells,
 }
 """A network of each kind."""

@@ -33,7 +33,6 @@ __all__ = [
     "fixed_table",
     "hard_swish_table",
     "logistic_table",
-    "matrices_factor",
     "mean_factor",
     "mul_factor",
     "prelu_factors",
@@ -99,12 +98,6 @@ def activation_bounds(activation: str, out: Scale, least: int = -128, most: int 
 def channel_factor(inner: float, weight: float, out: float) -> Factor:
     """Return the factor of an output channel of a sum of products, in double precision throughout."""
     return quantised_multiplier(inner * weight / out)
-
-
-@_EXTREME
-def matrices_factor(inner: float, weight: float, out: float) -> Factor:
-    """Return the factor of a product of two maps' matrices; scales multiply in single precision."""
-    return quantised_multiplier(float(np.float32(inner) * np.float32(weight)) / out)
 
 
 def add_factors(first: float, second: float, out: float, up: int = 20) -> AddFactors:
@@ -183,9 +176,9 @@ def hard_swish_table(inner: Scale, out: Scale) -> Int8:
 
     Raises `ValueError` for too fine an output.
     """
-    fine = np.float32(1 / 128) * np.float32(inner.scale)
-    multiplier, shift = quantised_multiplier(float(fine / np.float32(out.scale)))
-    reluish, reluish_shift = quantised_multiplier(float(fine / np.float32(3 / 32768)))
+    fine = inner.scale / 128
+    multiplier, shift = quantised_multiplier(fine / out.scale)
+    reluish, reluish_shift = quantised_multiplier(fine / float(np.float32(3 / 32768)))
     if shift > 0:
         raise ValueError(f"the output's scale {out.scale} is too fine for the input's {inner.scale}")
     if max(-shift, abs(reluish_shift)) > 15:

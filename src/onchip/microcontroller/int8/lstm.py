@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onchip.microcontroller.int8.arithmetic import Whole, quantised_multiplier, scaled, wrapped
-from onchip.microcontroller.int8.factors import Factor, matrices_factor
+from onchip.microcontroller.int8.factors import Factor, channel_factor
 from onchip.microcontroller.int8.model import Int8, Int32, Own, frozen_array
 from onchip.microcontroller.int8.read_edges import plain_value
 from onchip.microcontroller.int8.read_site import INT8, INT32, Site, Value
@@ -32,6 +32,8 @@ INPUT_WEIGHTS, HIDDEN_WEIGHTS, BIASES = (2, 1, 3, 4), (6, 5, 7, 8), (13, 12, 14,
 NOT_READ = (9, 10, 11, 16, 17, 20, 21, 22, 23)
 """Peepholes, projections, normalisation."""
 TANH = 4  # the schema's activation
+LEAST_POWER = -26
+"""The smallest scale of a cell, as a power of two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +146,13 @@ def lstm(reading: States, node: Node) -> None:
     if out != kept:
         raise site.refuse(f"makes what it keeps on another scale, {out.scale:g} and {kept.scale:g}")
     scale = 1.0 if cell.quantisation is None else cell.quantisation.scales[0]
-    fraction, power = frexp(scale)
-    if fraction != 0.5 or not -16 < power - 1 <= 0:
+    fraction, above = frexp(scale)
+    power = above - 1
+    if fraction != 0.5:
         raise site.refuse(f"keeps its cell on scale {scale:g}, which is no power of two")
-    layer = _layer(reading, site, value, steps, inputs, units, scale, power - 1)
+    if not LEAST_POWER <= power <= 0:
+        raise site.refuse(f"keeps its cell on scale 2^{power}: 2^{LEAST_POWER} to 1 can be read")
+    layer = _layer(reading, site, value, steps, inputs, units, scale, power)
     made = reading.add_made(f"{layer.name} made", layer.output_shape, kept.scale, kept.zero_point)
     reading.layers.append(replace(layer, output=made))
     n = steps * units
@@ -199,6 +204,6 @@ def _gate(site: Site, i: int, inputs: int, units: int) -> Gate:
         frozen_array(weights, np.int8),
         frozen_array(recurrent, np.int8),
         frozen_array(bias.reshape(-1), np.int32),
-        site.factor(matrices_factor(site.scale(0).scale, one, 2.0**-12)),
-        site.factor(matrices_factor(site.scale(18).scale, other, 2.0**-12)),
+        site.factor(channel_factor(site.scale(0).scale, one, 2.0**-12)),
+        site.factor(channel_factor(site.scale(18).scale, other, 2.0**-12)),
     )

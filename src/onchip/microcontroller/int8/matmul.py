@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from onchip.microcontroller.int8.arithmetic import clamped, scaled, wrapped
-from onchip.microcontroller.int8.factors import matrices_factor
+from onchip.microcontroller.int8.factors import channel_factor
 from onchip.microcontroller.int8.model import Int8, Own
 from onchip.microcontroller.int8.read_site import Site
 
@@ -59,7 +59,7 @@ def matmul(site: Site) -> MatMul:
     if depth != inner or others not in (1, batches) or site.out.elements != batches * rows * columns:
         raise site.refuse(f"makes {list(site.out.shape)} of {list(first.shape)} and {list(second.shape)}")
     one, other, out = site.scale(0), site.scale(1), site.out_scale()
-    multiplier, shift = site.factor(matrices_factor(one.scale, other.scale, out.scale))
+    multiplier, shift = site.factor(channel_factor(one.scale, other.scale, out.scale))
     return MatMul(
         name=site.node.label,
         inputs=(first.tensor, second.tensor),

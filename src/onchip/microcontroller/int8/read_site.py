@@ -172,11 +172,17 @@ class Site:
         if len(found.scales) != 1 or len(found.zero_points) != 1:
             raise self.refuse(f"has {row.name} with {len(found.scales)} scales, where one for all is needed")
         scale, zero = found.scales[0], found.zero_points[0]
-        self._sound(scale, row.name)
+        if not math.isfinite(scale) or not (scale > 0 or (scale == 0 and self._zeros(row))):
+            raise self.refuse(f"has {row.name} with scale {scale}, which is no positive number")
         least = -(1 << (15 if row.element == INT16 else 7))
         if not least <= zero < -least:
             raise self.refuse(f"has {row.name} with zero point {zero}, which is no {row.stated}")
         return Scale(scale, zero)
+
+    def _zeros(self, row: TensorRow) -> bool:
+        """Return whether a tensor is a constant of zeros: it needs no scale, and some have scale 0."""
+        values = self.graph.constant(row.index)
+        return values is not None and not values.any()
 
     def _sound(self, scale: float, name: str) -> None:
         if not math.isfinite(scale) or scale < np.finfo(np.float32).tiny:

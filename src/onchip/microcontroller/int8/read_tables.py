@@ -53,10 +53,9 @@ def _bytes() -> Whole:
 
 def _leaky_relu(site: Site, inner: Scale, out: Scale) -> Int8:
     """Scale by one factor from zero on and by another below it."""
-    alpha = np.float32(site.node.reals.get("Alpha", 0.0))
-    ratio = np.float32(inner.scale) / np.float32(out.scale)
-    above = site.factor(quantised_multiplier(float(ratio)))
-    below = quantised_multiplier(float(np.float32(inner.scale) * alpha / np.float32(out.scale)))
+    alpha = float(np.float32(site.node.reals.get("Alpha", 0.0)))
+    above = site.factor(quantised_multiplier(inner.scale / out.scale))
+    below = quantised_multiplier(inner.scale * alpha / out.scale)
     multiplier, shift = site.factor(below)
     x = _bytes() - inner.zero_point
     down = scaled(x, abs(multiplier), shift) * (1 if multiplier >= 0 else -1)
@@ -65,7 +64,7 @@ def _leaky_relu(site: Site, inner: Scale, out: Scale) -> Int8:
 
 def _relu(name: str) -> Callable[[Site, Scale, Scale], Int8]:
     def table(site: Site, inner: Scale, out: Scale) -> Int8:
-        factor = quantised_multiplier(float(np.float32(inner.scale) / np.float32(out.scale)))
+        factor = quantised_multiplier(inner.scale / out.scale)
         try:
             low, high = activation_bounds(name, out)
         except (ValueError, OverflowError) as problem:
@@ -114,7 +113,7 @@ def _elu(x: Single) -> Any:
 
 
 def _abs(site: Site, inner: Scale, out: Scale) -> Int8:
-    factor = site.factor(quantised_multiplier(float(np.float32(inner.scale) / np.float32(out.scale))))
+    factor = site.factor(quantised_multiplier(inner.scale / out.scale))
     x = np.abs(_bytes() - inner.zero_point)
     return clamped((x if inner.scale == out.scale else scaled(x, *factor)) + out.zero_point)
 
@@ -142,8 +141,7 @@ def _rescaled(value: Any, bits: int) -> Any:
 
 def _rsqrt(site: Site, inner: Scale, out: Scale) -> Int8:
     """Scale the inverse root of whole numbers; 0 has the greatest byte, what is below it the least."""
-    real = 1.0 / float(np.sqrt(np.float32(inner.scale)) * np.float32(out.scale))
-    multiplier, shift = site.factor(quantised_multiplier(real))
+    multiplier, shift = site.factor(quantised_multiplier(1.0 / (math.sqrt(inner.scale) * out.scale)))
     made = []
     for value in range(-128 - inner.zero_point, 128 - inner.zero_point):
         if value <= 0:

@@ -222,10 +222,10 @@ class WideBuilder(Builder):
         on = Scale(float(np.float32(x.scale.scale * 2)), 3)
         return self._made(operator, [x], (1, units), on, constants)
 
-    def lstm(self, x: Map, units: int) -> Map:
-        """Add an LSTM over a sequence of shape [1, steps, inputs]."""
+    def lstm(self, x: Map, units: int, *, cell: float = 2.0**-11) -> Map:
+        """Add an LSTM over a sequence of shape [1, steps, inputs], with its cell on the scale `cell`."""
         steps, inputs = x.shape[1:]
-        hidden, cell = Scale(1 / 128, -3), 2.0**-11
+        hidden = Scale(1 / 128, -3)
         rows: list[FileTensor | None] = []
         for size in (inputs, units):
             scale = float(

@@ -200,8 +200,7 @@ def relu(site: Site) -> Linear16:
     name = site.node.type
     if name == "RELU6":
         site.same_scale(0)
-    with np.errstate(all="ignore"):
-        ratio = float(np.float32(site.scale(0).scale) / np.float32(site.out_scale().scale))
+    ratio = site.scale(0).scale / site.out_scale().scale
     try:
         low, high = activation_bounds(name, site.out_scale(), LOWEST, HIGHEST)
     except (ValueError, OverflowError) as problem:
