@@ -102,6 +102,7 @@ INPUT, WEIGHTS, BIAS, CONV, POOL, SUM = range(6)
         (BIAS, {"data": np.zeros(4, np.int64), "element": "INT64"}, "CONV_2D.0: has biases"),
         (POOL, {"scales": (0.5,)}, "MAX_POOL_2D.1: changes scale from"),
         (POOL, {"zero_points": (-9,)}, "MAX_POOL_2D.1: changes scale from"),
+        (SUM, {"shape": (83886081, 6, 6, 4)}, "BROADCAST_TO.2: makes map4_spread of shape"),
         (SUM, {"scales": (1e-12,)}, "ADD.2: adds operands of scale"),
         (SUM, {"shape": (1, 36, 4)}, "ADD.2: "),
     ],

@@ -17,6 +17,7 @@ import numpy as np
 
 from onchip.base.errors import ModelError
 from onchip.base.files import read_bytes
+from onchip.machines.board import MOST_BYTES
 from onchip.microcontroller.int8.lstm import lstm
 from onchip.microcontroller.int8.model import Int8Model, Layer, Mean, State
 from onchip.microcontroller.int8.move import MOVES, Places, move_of, places_of
@@ -243,6 +244,8 @@ class _Reading(States):
         """Add the layer that moves bytes to these places; another name, if it leaves them all."""
         if row.element not in NUMBERS:
             raise site.refuse(f"makes {row.name} of {row.stated}: only INT8 and INT16 are read")
+        if places.size > MOST_BYTES:
+            raise site.refuse(f"makes {row.name} of shape {list(row.shape)}: no board has so many bytes")
         flat = places.reshape(-1)
         if flat.size == prod(value.stored) and (flat == np.arange(flat.size)).all():
             self.values[row.index] = plain_value(value.tensor, row.shape)

@@ -245,6 +245,10 @@ class Edges:
         node = next((n for n in self.graph.nodes if n.label == label), None)
         if node is None:
             raise self.graph.refuse("is an input of the network", f"output {row.name}")
+        others = {n.label for n in self.graph.nodes if n.type.startswith("CUSTOM:")}
+        for through in self.outside[row.index]:
+            if through in others:
+                raise self.graph.refuse("is an operator of another program's own, which is not read", through)
         read = self.row(node.inputs[0], label)
         if read.element == UINT8 and read.quantisation is not None:
             raise self.graph.refuse(

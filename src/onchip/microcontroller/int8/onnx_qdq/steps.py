@@ -8,7 +8,10 @@ from typing import Any
 
 from onchip.readers.onnx_graph import Graph, Node
 
-__all__ = ["Step", "steps_of"]
+__all__ = ["AS_FLOATS", "Step", "steps_of"]
+
+AS_FLOATS = " as floats"
+"""Behind the name of bytes: the floats, in no file, that an operator on integers would make for them."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def _expanded(step: Step) -> list[Step]:
     names = [f"{step.outputs[0]}/{i}" for i in range(len(read))]
     outer = step.op == "QLinearConv" or (step.op == "QGemm" and step.whole("transB", 0))
     axis = {"axis": 0 if outer else 1}  # along which weights have a scale each
-    out = f"{step.outputs[0]}/float"
+    out = step.outputs[0] + AS_FLOATS
     return [
         *(
             Step(step.index, "DequantizeLinear", tuple(r), (n,), axis)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onchip.microcontroller.int8.onnx_qdq.steps import AS_FLOATS
 from onchip.readers.tflite_graph import Node, Quantisation, TensorRow, TfliteGraph
 
 __all__ = ["FLOAT32", "INT8", "INT32", "Tables"]
@@ -37,7 +38,8 @@ class Tables:
         quantisation: Quantisation | None = None,
         data: np.ndarray[Any, Any] | None = None,
     ) -> int:
-        """Add a tensor; return its number."""
+        """Add a tensor; return its number. One of floats that no file has is named as its bytes."""
+        name = name.removesuffix(AS_FLOATS)
         unique, number = name, 2
         while unique in self.names:
             unique, number = f"{name}_{number}", number + 1
