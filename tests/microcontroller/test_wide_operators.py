@@ -280,3 +280,7 @@ def test_zeros_need_no_scale() -> None:
     b._append(FileOperator("MUL", (), (), "MulOptions"), [b.input(shape)], shape, Scale(3.6e-43, 0), [ones])
     with pytest.raises(ModelError, match="has zeros1 with scale 0"):
         model_of(b.file(), name="ones", where="ones")
+    b = WideBuilder(3)
+    b._append(FileOperator("RSQRT", (), ()), [], shape, Scale(0.1, 0), [zeros])
+    with pytest.raises(ModelError, match="which is a constant"):
+        model_of(b.file(), name="roots", where="roots")

@@ -170,7 +170,6 @@ def logistic_table(inner: Scale) -> Int8:
     return table
 
 
-@_EXTREME
 def hard_swish_table(inner: Scale, out: Scale) -> Int8:
     """Return the table of x * min(max(x + 3, 0), 6) / 6 in 16-bit fixed point.
 
@@ -178,7 +177,7 @@ def hard_swish_table(inner: Scale, out: Scale) -> Int8:
     """
     fine = inner.scale / 128
     multiplier, shift = quantised_multiplier(fine / out.scale)
-    reluish, reluish_shift = quantised_multiplier(fine / float(np.float32(3 / 32768)))
+    reluish, reluish_shift = quantised_multiplier(fine / (3 / 32768))
     if shift > 0:
         raise ValueError(f"the output's scale {out.scale} is too fine for the input's {inner.scale}")
     if max(-shift, abs(reluish_shift)) > 15:

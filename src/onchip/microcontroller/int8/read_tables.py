@@ -34,9 +34,10 @@ Single = np.ndarray[Any, np.dtype[np.float32]]
 
 def lookup(site: Site) -> Lookup:
     """Return an operator of `TABLES` as a layer."""
+    head = site.head(0)  # first: a constant, which is refused here, may have scale 0
     with np.errstate(all="ignore"):
         table = TABLES[site.node.type](site, site.scale(0), site.out_scale())
-    return Lookup(**site.head(0), table=frozen_array(table, np.int8))
+    return Lookup(**head, table=frozen_array(table, np.int8))
 
 
 def island(site: Site) -> Lookup:

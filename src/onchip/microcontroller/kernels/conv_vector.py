@@ -19,7 +19,7 @@ from onchip.microcontroller.kernels.copies import copied_by_vectors
 
 __all__ = ["VectorConv"]
 
-LANES, VECTOR = 4, 16
+LANES = 4
 
 
 class VectorConv(ConvSteps):
